@@ -1,1 +1,46 @@
-//! x
+//! What a latency measurement needs of its host: a pinned thread, an ordered clock, a recorder.
+//!
+//! - [`pin_to`], [`allowed_cpus`] and [`current_cpu`] place the calling thread and say where it is;
+//! - [`Clock`] stamps the start and the end of an interval with the processor's own counter, ordered against
+//!   the code around it, and converts ticks to nanoseconds;
+//! - [`Recorder`] (feature `std`, on by default) keeps latencies in an HDR histogram.
+//!
+//! Without the feature `std` the crate needs core and libc alone; pinning and the clock stay. It uses none of
+//! the ring crates, and Linux only.
+//!
+//! ```
+//! use ring_tune::{Clock, Recorder, allowed_cpus, pin_to};
+//!
+//! let cpu = allowed_cpus()?.iter().next().expect("a running thread may run somewhere");
+//! pin_to(cpu)?;
+//!
+//! let clock = Clock::new();
+//! let mut recorder = Recorder::new();
+//! for _ in 0..1_000 {
+//!     let start = clock.start();
+//!     core::hint::spin_loop();
+//!     let stop = clock.stop();
+//!     recorder.record(clock.ticks_to_ns(stop - start));
+//! }
+//!
+//! let summary = recorder.summary().expect("1,000 samples were recorded");
+//! assert_eq!(summary.count, 1_000);
+//! assert!(summary.p50_ns <= summary.max_ns);
+//! # Ok::<(), ring_tune::Error>(())
+//! ```
+#![no_std]
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+mod clock;
+mod error;
+mod pin;
+#[cfg(feature = "std")]
+mod recorder;
+
+pub use clock::{Clock, Source};
+pub use error::{Errno, Error};
+pub use pin::{CpuSet, MAX_CPUS, allowed_cpus, current_cpu, pin_to};
+#[cfg(feature = "std")]
+pub use recorder::{Recorder, Summary};

@@ -1,0 +1,199 @@
+//! The calling thread and the CPUs it may run on.
+//!
+//! # Safety
+//!
+//! The unsafe blocks call libc with a buffer that this file owns and whose size it passes along, or read the
+//! thread's own error number.
+#![allow(unsafe_code)]
+
+use core::fmt;
+
+use crate::{Errno, Error};
+
+/// The number of CPUs that a [`CpuSet`] can hold; CPUs are numbered from 0.
+pub const MAX_CPUS: usize = 8_192;
+
+const WORD_BITS: usize = libc::c_ulong::BITS as usize;
+
+/// A set of CPUs by their number, up to [`MAX_CPUS`].
+///
+/// ```
+/// let allowed = ring_tune::allowed_cpus()?;
+/// assert_eq!(allowed.iter().count(), allowed.len());
+/// assert!(allowed.iter().all(|cpu| allowed.contains(cpu)));
+/// # Ok::<(), ring_tune::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct CpuSet {
+    /// One bit a CPU, in the layout of the kernel's affinity mask.
+    words: [libc::c_ulong; MAX_CPUS / WORD_BITS],
+}
+
+impl CpuSet {
+    const EMPTY: Self = Self { words: [0; MAX_CPUS / WORD_BITS] };
+    const BYTES: usize = MAX_CPUS / 8;
+
+    fn only(cpu: usize) -> Result<Self, Error> {
+        let mut set = Self::EMPTY;
+        let word = set.words.get_mut(cpu / WORD_BITS).ok_or(Error::CpuOutOfRange { cpu, limit: MAX_CPUS })?;
+        *word = 1 << (cpu % WORD_BITS);
+        Ok(set)
+    }
+
+    /// Whether the set holds this CPU; false for numbers beyond [`MAX_CPUS`].
+    #[must_use]
+    pub fn contains(&self, cpu: usize) -> bool {
+        self.words.get(cpu / WORD_BITS).is_some_and(|word| word >> (cpu % WORD_BITS) & 1 == 1)
+    }
+
+    /// The CPUs in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..MAX_CPUS).filter(|&cpu| self.contains(cpu))
+    }
+
+    /// How many CPUs are in the set.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Whether the set holds no CPU; the set of a running thread never is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// Pins the calling thread to one CPU and returns when it runs there.
+///
+/// The effect is verified by reading back the affinity and the CPU, since another program, or a change of the
+/// cpuset, may overrule it at any time. Threads that are created later inherit the pinning.
+///
+/// # Errors
+///
+/// [`Error::CpuOutOfRange`] from [`MAX_CPUS`] on, [`Error::Pin`] where the kernel refuses,
+/// [`Error::PinNotInEffect`] where it accepts but something overruled it.
+///
+/// ```
+/// use ring_tune::{allowed_cpus, current_cpu, pin_to};
+///
+/// let last = allowed_cpus()?.iter().last().expect("a running thread may run somewhere");
+/// pin_to(last)?;
+/// assert_eq!(current_cpu()?, last);
+/// # Ok::<(), ring_tune::Error>(())
+/// ```
+pub fn pin_to(cpu: usize) -> Result<(), Error> {
+    let wanted = CpuSet::only(cpu)?;
+    // SAFETY: the pointer and the length describe `wanted`, which the kernel only reads; 0 is this thread.
+    let status = unsafe { libc::sched_setaffinity(0, CpuSet::BYTES, (&raw const wanted).cast()) };
+    if status != 0 {
+        return Err(Error::Pin { cpu, source: last_errno() });
+    }
+
+    let runs_on = current_cpu()?;
+    if allowed_cpus()? != wanted || runs_on != cpu {
+        return Err(Error::PinNotInEffect { cpu, runs_on });
+    }
+    Ok(())
+}
+
+/// The CPUs that the calling thread may run on at this moment.
+///
+/// # Errors
+///
+/// [`Error::ReadAffinity`] where a sandbox forbids the call or the machine has more than [`MAX_CPUS`] CPUs.
+///
+/// ```
+/// let allowed = ring_tune::allowed_cpus()?;
+/// assert!(!allowed.is_empty());
+/// # Ok::<(), ring_tune::Error>(())
+/// ```
+pub fn allowed_cpus() -> Result<CpuSet, Error> {
+    let mut set = CpuSet::EMPTY;
+    // SAFETY: the pointer and the length describe `set`, any bit pattern of which is valid; 0 is this thread.
+    let status = unsafe { libc::sched_getaffinity(0, CpuSet::BYTES, (&raw mut set).cast()) };
+    if status == 0 { Ok(set) } else { Err(Error::ReadAffinity { source: last_errno() }) }
+}
+
+/// The CPU that the calling thread runs on; unless it is pinned, it may be another one already.
+///
+/// # Errors
+///
+/// [`Error::ReadCurrentCpu`] where a sandbox forbids the call.
+///
+/// ```
+/// let cpu = ring_tune::current_cpu()?;
+/// assert!(cpu < ring_tune::MAX_CPUS);
+/// # Ok::<(), ring_tune::Error>(())
+/// ```
+pub fn current_cpu() -> Result<usize, Error> {
+    // SAFETY: takes no argument and touches no memory of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    usize::try_from(cpu).map_err(|_| Error::ReadCurrentCpu { source: last_errno() })
+}
+
+fn last_errno() -> Errno {
+    // SAFETY: takes no argument; the address that it returns is this thread's own, for as long as it lives.
+    let location = unsafe { libc::__errno_location() };
+    // SAFETY: see above; nothing else runs in this thread between the two.
+    Errno::from_raw(unsafe { *location })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{format, fs, thread, vec::Vec};
+
+    use super::*;
+
+    /// What the kernel says of the calling thread, by another way than the one under test.
+    fn allowed_by_proc() -> std::string::String {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        line.trim().into()
+    }
+
+    #[test]
+    fn a_pinned_thread_runs_on_its_cpu_and_nowhere_else() {
+        let before = allowed_cpus().unwrap();
+        for cpu in before.iter() {
+            thread::spawn(move || {
+                pin_to(cpu).unwrap();
+                assert_eq!(allowed_by_proc(), format!("{cpu}"));
+                for _ in 0..100 {
+                    thread::yield_now();
+                    assert_eq!(current_cpu().unwrap(), cpu);
+                }
+                assert_eq!(allowed_cpus().unwrap().iter().collect::<Vec<_>>(), [cpu]);
+            })
+            .join()
+            .unwrap();
+        }
+        assert_eq!(allowed_cpus().unwrap(), before, "pinning another thread leaves this one alone");
+    }
+
+    #[test]
+    fn a_refused_pin_leaves_the_thread_where_it_was() {
+        let before = allowed_cpus().unwrap();
+        assert_eq!(pin_to(MAX_CPUS), Err(Error::CpuOutOfRange { cpu: MAX_CPUS, limit: MAX_CPUS }));
+        let absent = MAX_CPUS - 1;
+        assert_eq!(pin_to(absent), Err(Error::Pin { cpu: absent, source: Errno::EINVAL }));
+        assert_eq!(allowed_cpus().unwrap(), before);
+    }
+
+    #[test]
+    fn a_set_holds_the_cpus_of_its_bits() {
+        let set = CpuSet::only(WORD_BITS + 1).unwrap();
+        assert!(set.contains(WORD_BITS + 1));
+        assert!(!set.contains(1));
+        assert!(!set.contains(usize::MAX));
+        assert_eq!(set.len(), 1);
+        assert_eq!(format!("{set:?}"), format!("{{{}}}", WORD_BITS + 1));
+        assert!(CpuSet::EMPTY.is_empty());
+    }
+}
