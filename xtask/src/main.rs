@@ -1,1 +1,59 @@
-fn main(){}
+//! The workspace's commands.
+//!
+//! `cargo xtask --help` lists them; each has a file of its own.
+
+mod arm;
+mod bench;
+mod ci;
+mod lint;
+mod loom;
+mod step;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The commands of the ring workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Two processes, one ring: the latency beside the floor of this machine and beside what people use
+    Bench(bench::Args),
+    /// Every test there is, with one summary
+    Test(test::Args),
+    /// The loom models: every ordering against every interleaving
+    Loom(loom::Args),
+    /// Format, clippy, documentation, dependency directions, ordering and safety comments, no_std, machine code
+    Lint,
+    /// The tests of ring-core on 64-bit Arm under QEMU, and a bare-metal build
+    Arm,
+    /// What CI runs: lint, then test
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Bench(args) => bench::run(args),
+        Command::Test(args) => test::run(&args),
+        Command::Loom(args) => loom::run(&args),
+        Command::Lint => lint::run(),
+        Command::Arm => arm::run(),
+        Command::Ci => ci::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
