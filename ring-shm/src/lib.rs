@@ -1,1 +1,69 @@
-//! x
+//! Shared-memory segments to put rings in: exclusive, reserved, prefaulted, locked, with a report of what was
+//! obtained.
+//!
+//! One process creates a segment, makes a ring in it and publishes it; others attach. A segment is named (POSIX
+//! shared memory, a file in /dev/shm) or anonymous (a memfd that a child inherits).
+//!
+//! ```
+//! use core::time::Duration;
+//! use ring_shm::{Options, Region};
+//!
+//! # let name = format!("doc-lib-{}", std::process::id());
+//! // One process:
+//! let new = Options::new().create(&name, 1 << 20)?;
+//! // ... make a ring in `new`, which is a `Region` ...
+//! let segment = new.publish();
+//! println!("{}", segment.report());
+//!
+//! // Another:
+//! let attached = Options::new().attach(&name, Duration::from_secs(5))?;
+//! // ... attach to the ring in `attached` ...
+//! assert_eq!(attached.bytes(), 1 << 20);
+//!
+//! segment.unlink()?;
+//! # Ok::<(), ring_shm::Error>(())
+//! ```
+//!
+//! What holds:
+//!
+//! - All memory is reserved at creation: a full /dev/shm is an error there, never a SIGBUS later. What fails
+//!   leaves nothing behind.
+//! - Nobody attaches to a segment that is not published, and everybody who attaches sees all that was written
+//!   before. A creator that dies half-way costs the others a time-out with its own error.
+//! - Nothing that a header says is believed: each field is read once and checked against what the kernel says.
+//!
+//! What does not hold: whoever may open a segment can write anything to its data (rings bear that) and can
+//! truncate it (which kills whoever touches it). Keep the mode at 0600 or trust whom you let in.
+//!
+//! Linux only. Without the default feature `std` the crate needs `core` and the C library alone.
+#![no_std]
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("ring-shm uses system calls that only Linux has");
+
+mod attach;
+mod create;
+mod descriptor;
+mod errno;
+mod error;
+mod header;
+mod mapping;
+mod name;
+mod options;
+mod place;
+mod report;
+mod segment;
+mod sys;
+mod wait;
+
+pub use descriptor::Descriptor;
+pub use errno::Errno;
+pub use error::{Error, NameFault};
+pub use options::{Lock, Options, Otherwise, Pages};
+pub use place::unlink;
+pub use report::{Locked, Report};
+pub use ring_core::Region;
+pub use segment::{NewSegment, Segment};

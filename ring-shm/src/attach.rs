@@ -1,0 +1,85 @@
+//! Attaching: nothing that the file says is believed before it was checked.
+
+use core::time::Duration;
+
+use crate::header::Header;
+use crate::mapping::Mapping;
+use crate::name::Name;
+use crate::place::Places;
+use crate::sys::{self, FileSystemKind};
+use crate::wait::Wait;
+use crate::{Descriptor, Error, Options, Segment};
+
+pub(crate) fn named(options: &Options, name: &str, timeout: Duration) -> Result<Segment, Error> {
+    let name = Name::new(name)?;
+    let places = Places::open()?;
+    let mut wait = Wait::new(timeout);
+    loop {
+        // Opened anew each time, since a creator that gave up may be followed by another.
+        let not_yet = match places.find(&name)? {
+            None => Error::Missing,
+            Some(descriptor) => match Candidate::look(&descriptor)? {
+                None => Error::NotReady { timeout },
+                Some(candidate) => return candidate.take(options, descriptor, Some(name)),
+            },
+        };
+        if !wait.again() {
+            return Err(not_yet);
+        }
+    }
+}
+
+pub(crate) fn descriptor(
+    options: &Options,
+    descriptor: Descriptor,
+    timeout: Duration,
+) -> Result<Segment, Error> {
+    sys::close_on_exec(&descriptor).map_err(|error| Error::os("use the descriptor", error))?;
+    let mut wait = Wait::new(timeout);
+    loop {
+        if let Some(candidate) = Candidate::look(&descriptor)? {
+            return candidate.take(options, descriptor, None);
+        }
+        if !wait.again() {
+            return Err(Error::NotReady { timeout });
+        }
+    }
+}
+
+/// A published segment, mapped and checked.
+struct Candidate {
+    mapping: Mapping,
+    layout: crate::header::Layout,
+}
+
+impl Candidate {
+    /// Looks at an open file; `None` if it may yet become a segment.
+    fn look(descriptor: &Descriptor) -> Result<Option<Self>, Error> {
+        const HEADER_BYTES: u64 = size_of::<Header>() as u64;
+        let status = sys::status(descriptor).map_err(|error| Error::os("examine the segment", error))?;
+        let found = sys::file_system(descriptor).map_err(|error| Error::os("examine the segment", error))?;
+        if !status.is_regular || found.kind == FileSystemKind::Other {
+            return Err(Error::NotSharedMemory);
+        }
+        let file_bytes = match status.file_bytes {
+            0 => return Ok(None),
+            file_bytes if file_bytes < HEADER_BYTES => {
+                return Err(Error::TooSmall { file_bytes, needed_bytes: HEADER_BYTES });
+            }
+            // A creator reserves the memory before it writes anything. Without it, to read would mean to
+            // allocate, and to die where that fails.
+            file_bytes if status.reserved_bytes < file_bytes => return Ok(None),
+            file_bytes => usize::try_from(file_bytes)
+                .map_err(|_| Error::NoSpace { bytes: file_bytes, source: crate::Errno::NOMEM })?,
+        };
+        let page_bytes = usize::try_from(found.page_bytes).unwrap_or(0);
+        let mapping =
+            Mapping::new(descriptor, file_bytes).map_err(|error| Error::os("map the segment", error))?;
+        let layout = mapping.header().read(file_bytes, page_bytes)?;
+        Ok(layout.map(|layout| Self { mapping, layout }))
+    }
+
+    fn take(self, options: &Options, descriptor: Descriptor, name: Option<Name>) -> Result<Segment, Error> {
+        Segment::new(options, descriptor, self.mapping, self.layout, name)
+    }
+}

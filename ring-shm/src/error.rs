@@ -1,0 +1,161 @@
+//! What can go wrong when a segment is made, attached to or removed.
+
+use core::time::Duration;
+
+use crate::Errno;
+
+/// Why a segment could not be made, attached to or removed.
+///
+/// A creation that fails leaves neither a name nor memory behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The name cannot be the name of a segment.
+    #[error("bad segment name: {0}")]
+    BadName(#[from] NameFault),
+    /// A segment of this name exists.
+    #[error("a segment of this name exists: attach to it, or unlink it if whoever made it is gone")]
+    Exists,
+    /// No segment of this name was there, during the whole wait of an attach.
+    #[error("no segment of this name: start its creator first, wait longer, or check the name")]
+    Missing,
+    /// The segment exists, and its creator did not publish it within the time-out.
+    #[error(
+        "the segment exists but was not published within {timeout:?}: wait longer if its creator still runs, \
+         else unlink it and create it anew"
+    )]
+    NotReady {
+        /// How long the caller was willing to wait.
+        timeout: Duration,
+    },
+    /// The name belongs to another segment now, which was left alone.
+    #[error(
+        "the name belongs to another segment by now: nothing to remove, whoever made the new one uses it"
+    )]
+    Replaced,
+    /// The file is smaller than its header, or smaller than its header says. It was not touched beyond its end.
+    #[error(
+        "the file has {file_bytes} bytes and must have {needed_bytes}: somebody truncated it, create it anew"
+    )]
+    TooSmall {
+        /// Bytes that the file has.
+        file_bytes: u64,
+        /// Bytes that the header takes or claims.
+        needed_bytes: u64,
+    },
+    /// The file does not begin as a segment does.
+    #[error("the file begins with {found:#018x}, which is no segment of this crate: use another name")]
+    WrongMagic {
+        /// Its first word.
+        found: u64,
+    },
+    /// The segment has a layout that this version of the crate does not know.
+    #[error("the segment has layout version {found}, this program knows {expected}: build both sides alike")]
+    WrongVersion {
+        /// In the header.
+        found: u64,
+        /// Of this program.
+        expected: u64,
+    },
+    /// The segment was made by a program of another architecture.
+    #[error(
+        "the segment was made for architecture {found:#x}, this program has {expected:#x}: build both sides for one"
+    )]
+    WrongArchitecture {
+        /// In the header: byte order, pointer width in bits << 8, cache-line bytes << 16.
+        found: u64,
+        /// Of this program.
+        expected: u64,
+    },
+    /// A header field says what no creator writes.
+    #[error(
+        "the header's {field} is {found}, which no creator writes: the segment is spoiled, create it anew"
+    )]
+    Corrupted {
+        /// Which field.
+        field: &'static str,
+        /// What it holds.
+        found: u64,
+    },
+    /// The descriptor or the name is not a file of shared memory.
+    #[error("not shared memory: a segment is a memfd, or a file in /dev/shm (tmpfs) or on a hugetlbfs mount")]
+    NotSharedMemory,
+    /// There is no room for the segment.
+    #[error("no space for {bytes} bytes ({source}): free some in /dev/shm, enlarge it, or ask for less")]
+    NoSpace {
+        /// What the segment would take.
+        bytes: u64,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// This user may not do that.
+    #[error(
+        "no permission to {operation} ({source}): run as its owner, or have its creator set a wider mode"
+    )]
+    NoPermission {
+        /// What was refused.
+        operation: &'static str,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// Too few free huge pages, or no way to get at them.
+    #[error(
+        "no 2 MiB pages for {bytes} bytes ({source}): raise vm.nr_hugepages (a named segment also needs a hugetlbfs \
+         mount that this user can write), or allow the fall-back"
+    )]
+    NoHugePages {
+        /// What the segment would take.
+        bytes: u64,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The memory could not be locked, and the caller had made that a condition.
+    #[error(
+        "could not lock {bytes} bytes in memory ({source}): raise RLIMIT_MEMLOCK (`ulimit -l`) or grant CAP_IPC_LOCK"
+    )]
+    LockedMemoryLimit {
+        /// What was to be locked.
+        bytes: u64,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// A system call failed for another reason.
+    #[error("could not {operation}: {source}")]
+    Os {
+        /// What was tried.
+        operation: &'static str,
+        /// What the kernel said.
+        source: Errno,
+    },
+}
+
+/// What is wrong with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameFault {
+    /// Nothing, or a slash alone.
+    #[error("it is empty, give it at least one character")]
+    Empty,
+    /// More bytes than a file name can have.
+    #[error("it is longer than 255 bytes, shorten it")]
+    TooLong,
+    /// A slash after the first character.
+    #[error("only a leading slash is allowed, names have no directories")]
+    Slash,
+    /// A zero byte.
+    #[error("it holds a zero byte, remove that")]
+    Zero,
+    /// "." or "..".
+    #[error("`.` and `..` are directories, choose another")]
+    Dots,
+}
+
+impl Error {
+    /// An error of the call that does `operation`, sorted by its number.
+    pub(crate) fn os(operation: &'static str, source: Errno) -> Self {
+        match source {
+            Errno::ACCES | Errno::PERM => Self::NoPermission { operation, source },
+            _ => Self::Os { operation, source },
+        }
+    }
+}

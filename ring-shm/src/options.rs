@@ -1,0 +1,163 @@
+//! How a segment is made or attached to.
+
+use core::time::Duration;
+
+use crate::{Descriptor, Error, NewSegment, Segment, attach, create};
+
+/// Makes segments and attaches to them.
+///
+/// ```
+/// use core::time::Duration;
+/// use ring_shm::{Lock, Options, Region};
+///
+/// # let name = format!("doc-options-{}", std::process::id());
+/// let options = Options::new().lock(Lock::Never).mode(0o660);
+/// let new = options.create(&name, 64 * 1024)?;
+/// // ... make a ring in `new`, then:
+/// let segment = new.publish();
+///
+/// // In another process:
+/// let attached = options.attach(&name, Duration::from_secs(1))?;
+/// assert_eq!(attached.bytes(), 64 * 1024);
+/// assert_ne!(attached.base(), segment.base());
+///
+/// segment.unlink()?;
+/// # Ok::<(), ring_shm::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    pub(crate) pages: Pages,
+    pub(crate) lock: Lock,
+    pub(crate) mode: u32,
+    pub(crate) prefault: bool,
+}
+
+/// The pages that a new segment is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pages {
+    /// The system's own: 4 KiB on x86-64 and most others.
+    Base,
+    /// 2 MiB, from the pool that vm.nr_hugepages sets. The length is rounded up to whole pages.
+    Huge2MiB(Otherwise),
+}
+
+/// What to do when there are no huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Otherwise {
+    /// Take the system's own; the report says so.
+    FallBack,
+    /// Return [`Error::NoHugePages`].
+    Fail,
+}
+
+/// Whether this process keeps the segment from being swapped out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// No.
+    Never,
+    /// If the limits of the process permit it; the report says so.
+    IfAllowed,
+    /// Yes, or [`Error::LockedMemoryLimit`].
+    Required,
+}
+
+impl Options {
+    /// The defaults that each setter names.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600, prefault: true }
+    }
+
+    /// The pages to make a segment of. Default: [`Pages::Base`]. Whoever attaches gets those of the creator.
+    #[must_use]
+    pub const fn pages(mut self, pages: Pages) -> Self {
+        self.pages = pages;
+        self
+    }
+
+    /// Whether to lock the segment in memory, for this process. Default: [`Lock::IfAllowed`].
+    #[must_use]
+    pub const fn lock(mut self, lock: Lock) -> Self {
+        self.lock = lock;
+        self
+    }
+
+    /// Who may open a new segment, as for `chmod`; the umask does not apply. Default: `0o600`, this user alone.
+    ///
+    /// Whoever may open a segment can write to it, and can truncate it, which kills everyone who touches it.
+    #[must_use]
+    pub const fn mode(mut self, mode: u32) -> Self {
+        self.mode = mode & 0o777;
+        self
+    }
+
+    /// Whether to make every page present in this process at once, so that no later access faults. Default: on,
+    /// for creator and attacher alike.
+    #[must_use]
+    pub const fn prefault(mut self, prefault: bool) -> Self {
+        self.prefault = prefault;
+        self
+    }
+
+    /// Makes a named segment with `bytes` of data, all zero, that nobody can attach to before it is published.
+    ///
+    /// The name is "x" or "/x", as for `shm_open`. The segment is a file in /dev/shm, or, with huge pages, on the
+    /// first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All its memory
+    /// is reserved here. It lives until its name is removed and its last user is gone.
+    ///
+    /// The kernel does not say whether a memory limit (cgroup) has room for the segment: one that has not kills
+    /// a process of the group.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadName`], [`Error::Exists`], [`Error::NoSpace`], [`Error::NoPermission`], [`Error::NoHugePages`],
+    /// [`Error::LockedMemoryLimit`], [`Error::NotSharedMemory`] if /dev/shm is no tmpfs, [`Error::Os`]. A creation
+    /// that fails leaves nothing behind.
+    pub fn create(&self, name: &str, bytes: usize) -> Result<NewSegment, Error> {
+        create::named(self, name, bytes)
+    }
+
+    /// Makes a segment without a name, with `bytes` of data, all zero. Others reach it through its descriptor.
+    ///
+    /// It lives as long as its last user.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::Os`].
+    pub fn create_anonymous(&self, bytes: usize) -> Result<NewSegment, Error> {
+        create::anonymous(self, bytes)
+    }
+
+    /// Attaches to a named segment, once it is published; waits for that, in short sleeps, up to `timeout`.
+    ///
+    /// With a time-out of zero it looks once.
+    ///
+    /// # Errors
+    ///
+    /// At the time-out: [`Error::Missing`] if there is no such name, [`Error::NotReady`] if there is one.
+    /// At once: [`Error::BadName`], [`Error::NoPermission`], [`Error::NotSharedMemory`], [`Error::TooSmall`],
+    /// [`Error::WrongMagic`], [`Error::WrongVersion`], [`Error::WrongArchitecture`], [`Error::Corrupted`],
+    /// [`Error::LockedMemoryLimit`], [`Error::Os`].
+    pub fn attach(&self, name: &str, timeout: Duration) -> Result<Segment, Error> {
+        attach::named(self, name, timeout)
+    }
+
+    /// Attaches to the segment behind a descriptor, which a child inherited or was sent; waits as `attach` does.
+    ///
+    /// The descriptor is made close-on-exec. A program without unsafe code gets it as its standard input: see
+    /// [`Segment::inheritable`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`attach`](Self::attach), apart from [`Error::BadName`] and [`Error::Missing`].
+    pub fn attach_fd(&self, descriptor: impl Into<Descriptor>, timeout: Duration) -> Result<Segment, Error> {
+        attach::descriptor(self, descriptor.into(), timeout)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
