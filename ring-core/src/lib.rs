@@ -1,1 +1,27 @@
-//! x
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(any(test, loom))]
+extern crate std;
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!("ring-core needs 64-bit atomics, which this target lacks");
+
+mod error;
+mod header;
+mod liveness;
+mod message;
+mod region;
+pub mod spsc;
+#[doc(hidden)]
+pub mod sync;
+
+pub use error::Error;
+pub use header::{ARCHITECTURE, MAGIC, VERSION};
+pub use liveness::{AssumeAlive, AssumeGone, Liveness, Owner, Role};
+pub use message::Message;
+#[cfg(feature = "alloc")]
+pub use region::HeapRegion;
+pub use region::{Private, REGION_ALIGN, Region, StaticRegion, Trusted};

@@ -8,6 +8,16 @@
 
 use core::ptr::NonNull;
 
+mod fixed;
+#[cfg(feature = "alloc")]
+mod heap;
+mod trusted;
+
+pub use fixed::StaticRegion;
+#[cfg(feature = "alloc")]
+pub use heap::HeapRegion;
+pub use trusted::Trusted;
+
 /// Alignment in bytes of every region: two cache lines, since adjacent-line prefetchers pull lines in pairs.
 pub const REGION_ALIGN: usize = 128;
 

@@ -1,0 +1,109 @@
+//! What can go wrong when a ring is made or attached to.
+
+use crate::Role;
+
+/// Why a ring could not be made or attached to. Nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The depth asked for is not a power of two from 1 to 2^31.
+    #[error("a depth of {depth} slots: ask for a power of two from 1 to 2^31")]
+    BadDepth {
+        /// What was asked for.
+        depth: u64,
+    },
+    /// The slot size asked for is not a multiple of 64 bytes that holds message and sequence word.
+    #[error("slots of {slot_bytes} bytes: ask for a multiple of 64, {needed} or more for this message type")]
+    BadSlotSize {
+        /// What was asked for.
+        slot_bytes: usize,
+        /// The smallest that would do.
+        needed: usize,
+    },
+    /// The ring is larger than the address space.
+    #[error("the ring is larger than the address space: ask for fewer or smaller slots")]
+    TooLarge,
+    /// The region does not hold the ring.
+    #[error("the region has {available} bytes and the ring needs {needed}: lend a larger one")]
+    RegionTooSmall {
+        /// Bytes that the ring needs.
+        needed: u64,
+        /// Bytes that the region has.
+        available: u64,
+    },
+    /// Nobody has finished making a ring here yet.
+    #[error("no ring is ready in this region yet: try again once its creator is done, or make one")]
+    NotReady,
+    /// The region holds something that is not a ring.
+    #[error("the region begins with {found:#018x}, which is not a ring: check what it was made for")]
+    WrongMagic {
+        /// The first word.
+        found: u64,
+    },
+    /// The ring was made by an incompatible version of this crate.
+    #[error("the ring has layout version {found}, this program knows {expected}: build both sides alike")]
+    WrongVersion {
+        /// In the header.
+        found: u64,
+        /// What this program writes.
+        expected: u64,
+    },
+    /// The ring was made on another architecture (byte order, pointer width, line size).
+    #[error("the ring was made for architecture {found:#x}, this program runs on {expected:#x}")]
+    WrongArchitecture {
+        /// In the header.
+        found: u64,
+        /// Of this program.
+        expected: u64,
+    },
+    /// The ring is of another kind.
+    #[error("the ring is of kind {found}, not {expected}: attach with the type that made it")]
+    WrongKind {
+        /// In the header.
+        found: u64,
+        /// Of the type that attaches.
+        expected: u64,
+    },
+    /// Messages in the ring have another size.
+    #[error("messages in the ring have {found} bytes, yours {expected}: use one message type on both sides")]
+    WrongElementSize {
+        /// In the header, bytes.
+        found: u64,
+        /// Of the type that attaches, bytes.
+        expected: u64,
+    },
+    /// Messages in the ring have another alignment.
+    #[error("messages in the ring are aligned to {found}, yours to {expected}: use one type on both sides")]
+    WrongElementAlign {
+        /// In the header, bytes.
+        found: u64,
+        /// Of the type that attaches, bytes.
+        expected: u64,
+    },
+    /// The header's slot size cannot hold the message.
+    #[error("the header says slots of {found} bytes, which no ring of these messages has: make it anew")]
+    WrongSlotSize {
+        /// In the header, bytes.
+        found: u64,
+    },
+    /// The header's depth is none that a ring can have.
+    #[error("the header says a depth of {found}, which no ring has: make it anew")]
+    WrongDepth {
+        /// In the header.
+        found: u64,
+    },
+    /// The role has an owner that is not known to be gone.
+    #[error(
+        "the {role} of this ring is taken: only one at a time, or prove with a `Liveness` that it is gone"
+    )]
+    Taken {
+        /// Which one.
+        role: Role,
+    },
+    /// The producer has closed the ring for good.
+    #[error("the ring was closed by its producer: make a new one")]
+    Closed,
+    /// The words in the region contradict each other.
+    #[error("the ring's words contradict each other: a peer spoiled it, make it anew")]
+    Corrupted,
+}

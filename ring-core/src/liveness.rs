@@ -1,0 +1,140 @@
+//! Who owns a role of a ring, and whether that owner is gone.
+//!
+//! Each role has one word in the region, `incarnation << 1 | held`. Claiming sets `held` and raises the
+//! incarnation; dropping the handle clears `held`. A killed owner leaves it set, and then only a [`Liveness`]
+//! can say that the role is free.
+//!
+//! | edge | from | to | carries |
+//! |---|---|---|---|
+//! | R5 → A5 | the owner word at release | the owner word at claim | all that the former owner wrote |
+//!
+//! # Safety
+//!
+//! [`Liveness`] is an unsafe trait: rings in private memory hand out slices, and two owners of one role would
+//! alias them.
+#![allow(unsafe_code)]
+
+use core::fmt;
+
+use crate::Error;
+use crate::sync::{AtomicU64, Ordering};
+
+/// A role in a ring that one owner has at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Pushes.
+    Producer,
+    /// Pops.
+    Consumer,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        })
+    }
+}
+
+/// Tells whether a former owner of a role can still act.
+///
+/// # Safety
+///
+/// `is_gone` answers true only when the owner of that incarnation will never touch the region again, and when
+/// all that it wrote there happened before the answer.
+pub unsafe trait Liveness {
+    /// Whether the owner of `role` in this incarnation is gone for good. In doubt: false.
+    fn is_gone(&self, role: Role, incarnation: u64) -> bool;
+}
+
+/// Nobody is ever known to be gone: a role is free when its handle was dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct AssumeAlive;
+
+// SAFETY: it never answers true.
+unsafe impl Liveness for AssumeAlive {
+    fn is_gone(&self, _: Role, _: u64) -> bool {
+        false
+    }
+}
+
+/// Whoever held the role is gone, the caller knows it: it has waited for that process to end, say.
+#[derive(Debug)]
+pub struct AssumeGone(());
+
+impl AssumeGone {
+    /// Takes the caller's word for it.
+    ///
+    /// # Safety
+    ///
+    /// Every former owner of a role that this value is used to claim is gone, as [`Liveness`] defines it.
+    pub unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+// SAFETY: whoever made the value promised it.
+unsafe impl Liveness for AssumeGone {
+    fn is_gone(&self, _: Role, _: u64) -> bool {
+        true
+    }
+}
+
+/// The word in the region that says who owns a role.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct OwnerWord(AtomicU64);
+
+const HELD: u64 = 1;
+
+impl OwnerWord {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Takes the role, and returns the word that says so.
+    pub(crate) fn claim(&self, role: Role, liveness: &impl Liveness) -> Result<u64, Error> {
+        // ORDERING: Relaxed: the exchange below decides, and it acquires.
+        let found = self.0.load(Ordering::Relaxed);
+        if found & HELD != 0 && !liveness.is_gone(role, found >> 1) {
+            return Err(Error::Taken { role });
+        }
+        let mine = (found | HELD).wrapping_add(2);
+        // ORDERING: Acquire (A5): what the former owner wrote; pairs with R5 in OwnerWord::release.
+        // ORDERING: Relaxed on failure: another claimant was faster, and nothing is read.
+        match self.0.compare_exchange(found, mine, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Ok(mine),
+            Err(_) => Err(Error::Taken { role }),
+        }
+    }
+
+    /// Gives the role back, unless a successor has taken it over already.
+    pub(crate) fn release(&self, mine: u64) {
+        // ORDERING: Release (R5): all that this owner wrote to the ring; pairs with A5 in OwnerWord::claim.
+        // ORDERING: Relaxed on failure: a successor owns the word, and there is nothing to hand over.
+        let _ = self.0.compare_exchange(mine, mine & !HELD, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Says that nobody ever had the role. Only while the ring is being made.
+    pub(crate) fn reset(&self) {
+        // ORDERING: Relaxed: the magic word publishes it (R4).
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// How often the role was claimed, and whether it is held now.
+    pub(crate) fn state(&self) -> Owner {
+        // ORDERING: Relaxed: information for the caller; nothing is read because of it.
+        let word = self.0.load(Ordering::Relaxed);
+        Owner { incarnation: word >> 1, held: word & HELD != 0 }
+    }
+}
+
+/// What the owner word of a role says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// How often the role was claimed; it rises when the other side restarts.
+    pub incarnation: u64,
+    /// Whether a handle has the role. A killed owner leaves it true.
+    pub held: bool,
+}

@@ -1,0 +1,272 @@
+//! The side that pops.
+
+use super::grant::ReadGrant;
+use super::memory::Memory;
+use crate::sync::Ordering;
+use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
+
+/// When a consumer returns credit, and so what its successor sees after it was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// Inside each pop: a message is popped once or, when the consumer is killed, lost with it.
+    ///
+    /// Each pop frees its slot at once. The producer looks at the credit more often, which a shallow ring feels.
+    AtMostOnce,
+    /// At a later pop, once `batch` messages wait for it or the ring is found empty: popping again says that the
+    /// messages before are done with. A successor sees the uncredited ones again.
+    ///
+    /// Until then up to `batch` popped slots look taken to the producer.
+    AtLeastOnce {
+        /// Messages per credit. 0 and 1 mean each.
+        batch: u32,
+    },
+}
+
+/// The side of the ring that pops. One at a time; it may move between threads.
+///
+/// Dropping it returns the credit of all that was popped and gives the role back; a successor goes on from there.
+#[derive(Debug)]
+pub struct Consumer<T: Message, R: Region> {
+    /// Position of the next message.
+    head: u64,
+    /// The credit that the producer can see.
+    credit: u64,
+    /// Messages that may wait for credit before the next pop returns it; `None` returns it inside each pop.
+    batch: Option<u64>,
+    /// How many slots ahead of the head a pop prefetches.
+    ahead: u64,
+    pub(super) memory: Memory<T>,
+    /// What the owner word holds while this handle has the role.
+    owner: u64,
+    /// Keeps the memory. Last, so that it goes last.
+    region: R,
+}
+
+// SAFETY: the memory's pointers are into the region, which may move to another thread; a handle is used from
+// one thread at a time since popping takes `&mut self`.
+#[allow(unsafe_code)]
+unsafe impl<T: Message, R: Region + Send> Send for Consumer<T, R> {}
+
+/// Why nothing was popped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PopError {
+    /// No message is there: try again later.
+    #[error("the ring is empty")]
+    Empty,
+    /// The ring is empty and the producer has closed it: no message will come.
+    #[error("the ring is empty and closed")]
+    Closed,
+    /// A sequence word holds what it cannot: the peer is broken or hostile.
+    #[error("the ring is corrupted: a sequence word holds what it cannot")]
+    Corrupted,
+}
+
+impl<T: Message, R: Region> Consumer<T, R> {
+    /// Takes the free role in the ring that lies in `region`, and goes on from the credit.
+    ///
+    /// # Errors
+    ///
+    /// One per guard of the header, and [`Error::Taken`].
+    pub fn attach(region: R) -> Result<Self, Error> {
+        Self::take_over(region, &AssumeAlive)
+    }
+
+    /// As [`attach`](Self::attach), also when the role is held by an owner that `liveness` knows to be gone.
+    ///
+    /// # Errors
+    ///
+    /// As `attach`.
+    pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
+        let (memory, owner) = Memory::attach(&region, Role::Consumer, liveness)?;
+        // ORDERING: Relaxed: only consumers write it, and the former one's writes were acquired (A5).
+        let credit = memory.header().credit.credit.load(Ordering::Relaxed);
+        let quarter = memory.depth() / 4;
+        // A reader as fast as the writer polls the very line that is about to be filled, and each message costs
+        // a full hand-over. Asking for a later line early lets several be under way at once. Four is enough on
+        // the machines tried, and more than a quarter of the ring takes lines away from the producer.
+        let ahead = quarter.min(4);
+        Ok(Self { head: credit, credit, batch: Some(quarter), ahead, memory, owner, region })
+    }
+
+    /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the depth.
+    #[must_use]
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.batch = match delivery {
+            Delivery::AtMostOnce => {
+                self.return_credit();
+                None
+            }
+            Delivery::AtLeastOnce { batch } => Some(batch.into()),
+        };
+        self
+    }
+
+    /// Whether pops bring later slots near. Default: on. Of use to measure what it brings.
+    #[must_use]
+    pub fn prefetch(mut self, on: bool) -> Self {
+        self.ahead = if on { (self.memory.depth() / 4).min(4) } else { 0 };
+        self
+    }
+
+    /// Pops a message.
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`], [`PopError::Closed`] when nothing will come, [`PopError::Corrupted`] when a word
+    /// holds what it cannot.
+    #[inline]
+    pub fn try_pop(&mut self) -> Result<T, PopError> {
+        self.poll()?;
+        let value = self.memory.read(self.head);
+        self.advance();
+        Ok(value)
+    }
+
+    /// Pops messages into `values` from the front, as many as are there, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_pop`](Self::try_pop), when not a single message could be popped and `values` is not empty.
+    #[inline]
+    pub fn pop_slice(&mut self, values: &mut [T]) -> Result<usize, PopError> {
+        let mut popped = 0;
+        for value in values {
+            match self.try_pop() {
+                Ok(message) => *value = message,
+                Err(_) if popped > 0 => break,
+                Err(error) => return Err(error),
+            }
+            popped += 1;
+        }
+        Ok(popped)
+    }
+
+    /// Pops up to `most` messages, one per step of the iterator. It ends where [`try_pop`](Self::try_pop) would
+    /// fail, and the next `try_pop` says why.
+    #[inline]
+    pub fn drain(&mut self, most: usize) -> Drain<'_, T, R> {
+        Drain { consumer: self, left: most }
+    }
+
+    /// Gives access to the next message in place. Dropping the grant leaves it there, releasing it pops it.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_pop`](Self::try_pop).
+    #[inline]
+    pub fn try_peek(&mut self) -> Result<ReadGrant<'_, T, R>, PopError> {
+        self.poll()?;
+        Ok(ReadGrant::new(self))
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.memory.depth()
+    }
+
+    /// Messages that can be popped. It can only have become more since. Takes log2(depth) looks into slots.
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Corrupted`] as [`try_pop`](Self::try_pop).
+    pub fn len(&self) -> Result<u64, PopError> {
+        self.memory.published_from(self.head).map_err(|_| PopError::Corrupted)
+    }
+
+    /// Whether nothing can be popped. True can be outdated already, false stays false until the next pop.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        // ORDERING: Relaxed: a hint for the caller; a pop looks again.
+        self.memory.sequence(self.head).load(Ordering::Relaxed) != self.head
+    }
+
+    /// What the producer's owner word says.
+    #[must_use]
+    pub fn peer(&self) -> Owner {
+        self.memory.header().producer.owner.state()
+    }
+
+    /// The region that the ring lies in.
+    pub fn region(&self) -> &R {
+        &self.region
+    }
+
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Makes sure that a message is at the head.
+    #[inline(always)]
+    fn poll(&mut self) -> Result<(), PopError> {
+        if self.batch.is_some_and(|batch| self.head.wrapping_sub(self.credit) >= batch) {
+            self.return_credit();
+        }
+        // ORDERING: Acquire (A1): the message in the slot; pairs with R1 in Producer::publish.
+        let word = self.memory.sequence(self.head).load(Ordering::Acquire);
+        if word == self.head { Ok(()) } else { self.nothing(word) }
+    }
+
+    /// Says why there is no message at the head, and returns the credit that is still out.
+    #[inline(always)]
+    fn nothing(&mut self, word: u64) -> Result<(), PopError> {
+        if word != self.memory.lap_before(self.head) {
+            return Err(PopError::Corrupted);
+        }
+        self.return_credit();
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
+            return Err(PopError::Empty);
+        }
+        // ORDERING: Acquire (A1): as in `poll`; what was pushed before the close is seen now.
+        match self.memory.sequence(self.head).load(Ordering::Acquire) {
+            word if word == self.head => Ok(()),
+            word if word == self.memory.lap_before(self.head) => Err(PopError::Closed),
+            _ => Err(PopError::Corrupted),
+        }
+    }
+
+    /// Steps over the message at the head.
+    #[inline(always)]
+    pub(super) fn advance(&mut self) {
+        self.memory.prefetch(self.head.wrapping_add(self.ahead));
+        self.head = self.head.wrapping_add(1);
+        if self.batch.is_none() {
+            self.return_credit();
+        }
+    }
+
+    /// Tells the producer that all messages below the head are done with.
+    #[inline(always)]
+    fn return_credit(&mut self) {
+        if self.credit != self.head {
+            self.credit = self.head;
+            // ORDERING: Release (R2): the reading of the slots is over; pairs with A2 in Producer::room.
+            self.memory.header().credit.credit.store(self.head, Ordering::Release);
+        }
+    }
+}
+
+impl<T: Message, R: Region> Drop for Consumer<T, R> {
+    fn drop(&mut self) {
+        self.return_credit();
+        self.memory.header().consumer.owner.release(self.owner);
+    }
+}
+
+/// Pops messages one by one: see [`Consumer::drain`].
+#[derive(Debug)]
+pub struct Drain<'a, T: Message, R: Region> {
+    consumer: &'a mut Consumer<T, R>,
+    left: usize,
+}
+
+impl<T: Message, R: Region> Iterator for Drain<'_, T, R> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.left = self.left.checked_sub(1)?;
+        self.consumer.try_pop().ok()
+    }
+}

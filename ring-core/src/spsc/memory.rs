@@ -1,0 +1,299 @@
+//! The ring's words in the region.
+//!
+//! # Safety
+//!
+//! A [`Memory`] is made only for a region whose length was checked against the ring's, and the handle that has
+//! the `Memory` keeps the region. Depth and slot size are private copies, so every address formed here lies in
+//! the region whatever a peer writes. References are made to atomics only.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::layout::Layout;
+use crate::header::{Guard, Shape, check_room};
+use crate::liveness::OwnerWord;
+use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
+use crate::{Error, Liveness, Message, Region, Role};
+
+/// The lines before the slots. Each has one writer; hot and cold words are 128 bytes apart.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Header {
+    guard: Guard,
+    /// Written by the producer, seldom.
+    pub(super) producer: ProducerLine,
+    /// Written by the consumer while messages flow.
+    pub(super) credit: CreditLine,
+    /// Written by the consumer, seldom.
+    pub(super) consumer: ConsumerLine,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct ProducerLine {
+    pub(super) owner: OwnerWord,
+    /// 1 once the producer has closed the ring.
+    pub(super) closed: AtomicU64,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct CreditLine {
+    /// Positions below it are free to be written again, a lap later.
+    pub(super) credit: AtomicU64,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct ConsumerLine {
+    pub(super) owner: OwnerWord,
+}
+
+impl Header {
+    fn new() -> Self {
+        Self {
+            guard: Guard::new(),
+            producer: ProducerLine { owner: OwnerWord::new(), closed: AtomicU64::new(0) },
+            credit: CreditLine { credit: AtomicU64::new(0) },
+            consumer: ConsumerLine { owner: OwnerWord::new() },
+        }
+    }
+
+    pub(super) fn owner(&self, role: Role) -> &OwnerWord {
+        match role {
+            Role::Producer => &self.producer.owner,
+            Role::Consumer => &self.consumer.owner,
+        }
+    }
+}
+
+/// The last bytes of a slot.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct SlotEnd {
+    tracker: Tracker,
+    sequence: AtomicU64,
+}
+
+/// Addresses and private copies of the shape. The handle that has it keeps the region.
+#[derive(Debug)]
+pub(super) struct Memory<T> {
+    header: NonNull<Header>,
+    slots: NonNull<u8>,
+    mask: u64,
+    slot_bytes: usize,
+    marker: PhantomData<fn(T)>,
+}
+
+impl<T: Message> Memory<T> {
+    /// Makes an empty ring whose first message has position `start`.
+    pub(super) fn create(
+        region: &impl Region,
+        layout: &Layout<T>,
+        start: u64,
+        liveness: &impl Liveness,
+    ) -> Result<(), Error> {
+        check_room(region, layout.bytes())?;
+        // SAFETY: the region is that long, and aligned and initialised by its contract.
+        let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
+        Self::seize(header, liveness)?;
+
+        let memory = Self::over(region, layout);
+        // ORDERING: Relaxed, here and below: the magic word publishes the ring (R4).
+        header.producer.closed.store(0, Ordering::Relaxed);
+        header.credit.credit.store(start, Ordering::Relaxed);
+        for position in (0..layout.depth()).map(|offset| start.wrapping_add(offset)) {
+            // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
+            let end = unsafe { sync::place(memory.slot_end(position), SlotEnd::new) };
+            // ORDERING: Relaxed: as above.
+            end.sequence.store(memory.lap_before(position), Ordering::Relaxed);
+        }
+        header.guard.describe(&layout.shape());
+        header.guard.publish();
+        Ok(())
+    }
+
+    /// Makes sure that nobody uses the region, and that nobody can begin to.
+    fn seize(header: &Header, liveness: &impl Liveness) -> Result<(), Error> {
+        let refuse = |error| {
+            header.guard.publish();
+            Err(error)
+        };
+        match header.guard.begin()? {
+            None => {
+                header.producer.owner.reset();
+                header.consumer.owner.reset();
+                Ok(())
+            }
+            Some(super::KIND) => {
+                let producer = match header.producer.owner.claim(Role::Producer, liveness) {
+                    Ok(producer) => producer,
+                    Err(error) => return refuse(error),
+                };
+                let consumer = header.consumer.owner.claim(Role::Consumer, liveness);
+                header.producer.owner.release(producer);
+                match consumer {
+                    Ok(consumer) => header.consumer.owner.release(consumer),
+                    Err(error) => return refuse(error),
+                }
+                Ok(())
+            }
+            Some(found) => refuse(Error::WrongKind { found, expected: super::KIND }),
+        }
+    }
+
+    /// Compares the guards in the region with this type.
+    pub(super) fn check(region: &impl Region) -> Result<Shape, Error> {
+        check_room(region, size_of::<Header>())?;
+        // SAFETY: the region is that long, and aligned and initialised by its contract.
+        let header = unsafe { region.base().cast::<Header>().as_ref() };
+        header.guard.check(super::KIND, size_of::<T>(), align_of::<T>())
+    }
+
+    /// Attaches to the ring in the region and takes a role. The word says that the caller owns it.
+    pub(super) fn attach(
+        region: &impl Region,
+        role: Role,
+        liveness: &impl Liveness,
+    ) -> Result<(Self, u64), Error> {
+        let layout = Layout::<T>::read(region)?;
+        let memory = Self::over(region, &layout);
+        let owner = memory.header().owner(role).claim(role, liveness)?;
+        // Until the role was claimed the ring could still be made anew, in another shape.
+        match Layout::<T>::read(region) {
+            Ok(again) if again.shape() == layout.shape() => Ok((memory, owner)),
+            _ => {
+                memory.header().owner(role).release(owner);
+                Err(Error::NotReady)
+            }
+        }
+    }
+
+    /// The addresses for a region that is known to be long enough.
+    fn over(region: &impl Region, layout: &Layout<T>) -> Self {
+        let header = region.base().cast::<Header>();
+        // SAFETY: the region holds the header and the slots.
+        let slots = unsafe { header.add(1) }.cast();
+        Self { header, slots, mask: layout.depth() - 1, slot_bytes: layout.slot_size(), marker: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the header lies in the region; it consists of atomics.
+        unsafe { self.header.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn depth(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// What the sequence word of `position` holds until it is published.
+    #[inline(always)]
+    pub(super) fn lap_before(&self, position: u64) -> u64 {
+        position.wrapping_sub(self.depth())
+    }
+
+    /// Address of the message at `position`.
+    #[inline(always)]
+    pub(super) fn payload(&self, position: u64) -> NonNull<T> {
+        #[expect(clippy::cast_possible_truncation, reason = "the mask is below 2^31")]
+        let index = (position & self.mask) as usize;
+        // SAFETY: the index is below the depth, so the slot lies in the region.
+        unsafe { self.slots.add(index * self.slot_bytes) }.cast()
+    }
+
+    #[inline(always)]
+    fn slot_end(&self, position: u64) -> NonNull<SlotEnd> {
+        let slot = self.payload(position).cast::<u8>();
+        // SAFETY: a slot has room for its end, behind the message.
+        unsafe { slot.add(self.slot_bytes - size_of::<SlotEnd>()) }.cast()
+    }
+
+    #[inline(always)]
+    fn end(&self, position: u64) -> &SlotEnd {
+        // SAFETY: the address lies in the region, is aligned, and holds atomics.
+        unsafe { self.slot_end(position).as_ref() }
+    }
+
+    /// The word that says what the slot of `position` holds.
+    #[inline(always)]
+    pub(super) fn sequence(&self, position: u64) -> &AtomicU64 {
+        &self.end(position).sequence
+    }
+
+    /// Copies a message into the slot of `position`, which must be free.
+    #[inline(always)]
+    pub(super) fn write(&self, position: u64, value: &T) {
+        let words = self.payload(position).cast();
+        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        unsafe { sync::write(words, &self.end(position).tracker, value) }
+    }
+
+    /// Copies the message out of the slot of `position`.
+    #[inline(always)]
+    pub(super) fn read(&self, position: u64) -> T {
+        let words = self.payload(position).cast();
+        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        unsafe { sync::read(words, &self.end(position).tracker) }
+    }
+
+    /// Starts to bring the slot of `position` near.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, position: u64) {
+        sync::prefetch(self.payload(position));
+    }
+
+    /// Tells loom that a grant reads the slot for as long as the result lives.
+    pub(super) fn reading(&self, position: u64) -> Access {
+        self.end(position).tracker.reading()
+    }
+
+    /// Tells loom that a grant writes the slot for as long as the result lives.
+    pub(super) fn writing(&self, position: u64) -> Access {
+        self.end(position).tracker.writing()
+    }
+
+    /// Number of published messages from `from` on, where nobody overwrites them meanwhile.
+    ///
+    /// In `from .. from + depth` the published positions come first, so a binary search finds their end.
+    pub(super) fn published_from(&self, from: u64) -> Result<u64, Error> {
+        let (mut low, mut high) = (0, self.depth());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let position = from.wrapping_add(middle);
+            // ORDERING: Relaxed: a message is read only after its own word was acquired (A1).
+            match self.sequence(position).load(Ordering::Relaxed) {
+                word if word == position => low = middle + 1,
+                word if word == self.lap_before(position) => high = middle,
+                _ => return Err(Error::Corrupted),
+            }
+        }
+        Ok(low)
+    }
+}
+
+impl SlotEnd {
+    fn new() -> Self {
+        Self { tracker: Tracker::new(), sequence: AtomicU64::new(0) }
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    use memoffset::offset_of;
+    use static_assertions::const_assert_eq;
+
+    const_assert_eq!(offset_of!(Header, guard), 0);
+    const_assert_eq!(offset_of!(Header, producer), 128);
+    const_assert_eq!(offset_of!(ProducerLine, owner), 0);
+    const_assert_eq!(offset_of!(ProducerLine, closed), 8);
+    const_assert_eq!(offset_of!(Header, credit), 256);
+    const_assert_eq!(offset_of!(CreditLine, credit), 0);
+    const_assert_eq!(offset_of!(Header, consumer), 384);
+    const_assert_eq!(offset_of!(ConsumerLine, owner), 0);
+    const_assert_eq!(size_of::<Header>(), 512);
+    const_assert_eq!(size_of::<SlotEnd>(), 8);
+    const_assert_eq!(offset_of!(SlotEnd, sequence), 0);
+};

@@ -1,0 +1,241 @@
+//! The side that pushes.
+
+use super::grant::WriteGrant;
+use super::memory::Memory;
+use crate::sync::Ordering;
+use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
+
+/// The side of the ring that pushes. One at a time; it may move between threads.
+///
+/// Dropping it gives the role back and leaves the ring open: a successor goes on. [`close`](Self::close) ends it.
+#[derive(Debug)]
+pub struct Producer<T: Message, R: Region> {
+    /// Position of the next message.
+    tail: u64,
+    /// Position at which the ring is full as far as this side knows: the credit last seen, and one lap.
+    limit: u64,
+    pub(super) memory: Memory<T>,
+    /// What the owner word holds while this handle has the role.
+    owner: u64,
+    /// Keeps the memory. Last, so that it goes last.
+    region: R,
+}
+
+// SAFETY: the memory's pointers are into the region, which may move to another thread; a handle is used from
+// one thread at a time since pushing takes `&mut self`.
+#[allow(unsafe_code)]
+unsafe impl<T: Message, R: Region + Send> Send for Producer<T, R> {}
+
+/// Why nothing was pushed. The message comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PushError<T> {
+    /// No slot is free: try again once the consumer has popped.
+    #[error("the ring is full")]
+    Full(T),
+    /// The consumer's credit word holds what it cannot: the peer is broken or hostile.
+    #[error("the ring is corrupted: its credit word holds what it cannot")]
+    Corrupted(T),
+}
+
+impl<T> PushError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(value) | Self::Corrupted(value) => value,
+        }
+    }
+
+    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> PushError<U> {
+        match self {
+            Self::Full(value) => PushError::Full(convert(value)),
+            Self::Corrupted(value) => PushError::Corrupted(convert(value)),
+        }
+    }
+}
+
+impl<T: Message, R: Region> Producer<T, R> {
+    /// Takes the free role in the ring that lies in `region`, and goes on where the last producer stopped.
+    ///
+    /// # Errors
+    ///
+    /// One per guard of the header, [`Error::Taken`], [`Error::Closed`], [`Error::Corrupted`].
+    pub fn attach(region: R) -> Result<Self, Error> {
+        Self::take_over(region, &AssumeAlive)
+    }
+
+    /// As [`attach`](Self::attach), also when the role is held by an owner that `liveness` knows to be gone.
+    ///
+    /// # Errors
+    ///
+    /// As `attach`.
+    pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
+        let (memory, owner) = Memory::attach(&region, Role::Producer, liveness)?;
+        let mut this = Self { tail: 0, limit: 0, memory, owner, region };
+        // ORDERING: Relaxed: only producers write it, and the former one's writes were acquired (A5).
+        if this.memory.header().producer.closed.load(Ordering::Relaxed) != 0 {
+            return Err(Error::Closed);
+        }
+        // ORDERING: Acquire (A2): the slots below are read; pairs with R2 in Consumer::return_credit.
+        let credit = this.memory.header().credit.credit.load(Ordering::Acquire);
+        // Slots from the credit on are not overwritten: only a producer does that, and that is us.
+        this.tail = credit.wrapping_add(this.memory.published_from(credit)?);
+        this.limit = credit.wrapping_add(this.memory.depth());
+        Ok(this)
+    }
+
+    /// Pushes a message.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] when no slot is free, [`PushError::Corrupted`] when the peer's credit cannot be.
+    #[inline]
+    pub fn try_push(&mut self, value: T) -> Result<(), PushError<T>> {
+        match self.room() {
+            Ok(_) => {
+                self.memory.write(self.tail, &value);
+                self.publish();
+                Ok(())
+            }
+            Err(error) => Err(error.map(|()| value)),
+        }
+    }
+
+    /// Pushes messages from the front of `values` while there is room, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Corrupted`] as [`try_push`](Self::try_push). A full ring is no error: it returns 0.
+    #[inline]
+    pub fn push_slice(&mut self, values: &[T]) -> Result<usize, PushError<()>> {
+        let mut pushed = 0;
+        while pushed < values.len() {
+            let room = match self.room() {
+                Ok(room) => usize::try_from(room).unwrap_or(usize::MAX),
+                Err(PushError::Full(())) => break,
+                Err(error) => return Err(error),
+            };
+            for value in values[pushed..].iter().take(room) {
+                self.memory.write(self.tail, value);
+                self.publish();
+                pushed += 1;
+            }
+        }
+        Ok(pushed)
+    }
+
+    /// Pushes what the iterator yields while there is room, and returns how many. Nothing is taken from the
+    /// iterator that does not fit.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_slice`](Self::push_slice).
+    #[inline]
+    pub fn push_iter(&mut self, values: impl IntoIterator<Item = T>) -> Result<usize, PushError<()>> {
+        let mut values = values.into_iter();
+        let mut pushed = 0;
+        loop {
+            match self.room() {
+                Ok(_) => {}
+                Err(PushError::Full(())) => return Ok(pushed),
+                Err(error) => return Err(error),
+            }
+            let Some(value) = values.next() else { return Ok(pushed) };
+            self.memory.write(self.tail, &value);
+            self.publish();
+            pushed += 1;
+        }
+    }
+
+    /// Reserves the next slot to write the message in place. Dropping the grant publishes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_push`](Self::try_push).
+    #[inline]
+    pub fn try_reserve(&mut self) -> Result<WriteGrant<'_, T, R>, PushError<()>> {
+        self.room()?;
+        Ok(WriteGrant::new(self))
+    }
+
+    /// Closes the ring for good: the consumer gets what is in it, then [`PopError::Closed`](super::PopError).
+    pub fn close(self) {
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::try_pop.
+        self.memory.header().producer.closed.store(1, Ordering::Release);
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.memory.depth()
+    }
+
+    /// Messages pushed and not yet credited by the consumer. It can only have become less since.
+    ///
+    /// With a consumer that returns credit late this counts messages that were popped already.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        // ORDERING: Relaxed: a number for the caller; no slot is written because of it.
+        let credit = self.memory.header().credit.credit.load(Ordering::Relaxed);
+        self.tail.wrapping_sub(credit).min(self.capacity())
+    }
+
+    /// Whether the consumer has credited all messages. False can be outdated already, true stays true until the
+    /// next push.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether no slot is free. True can be outdated already, false stays false until the next push.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() == self.capacity()
+    }
+
+    /// What the consumer's owner word says.
+    #[must_use]
+    pub fn peer(&self) -> Owner {
+        self.memory.header().consumer.owner.state()
+    }
+
+    /// The region that the ring lies in.
+    pub fn region(&self) -> &R {
+        &self.region
+    }
+
+    pub(super) fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// Number of slots known to be free, at least 1.
+    #[inline(always)]
+    fn room(&mut self) -> Result<u64, PushError<()>> {
+        if self.limit == self.tail {
+            // ORDERING: Acquire (A2): the reading of the slots is over; pairs with R2 in Consumer::return_credit.
+            let credit = self.memory.header().credit.credit.load(Ordering::Acquire);
+            let used = self.tail.wrapping_sub(credit);
+            if used == self.memory.depth() {
+                return Err(PushError::Full(()));
+            }
+            if used > self.memory.depth() {
+                return Err(PushError::Corrupted(()));
+            }
+            self.limit = credit.wrapping_add(self.memory.depth());
+        }
+        Ok(self.limit.wrapping_sub(self.tail))
+    }
+
+    /// Publishes the message at the tail.
+    #[inline(always)]
+    pub(super) fn publish(&mut self) {
+        // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::poll.
+        self.memory.sequence(self.tail).store(self.tail, Ordering::Release);
+        self.tail = self.tail.wrapping_add(1);
+    }
+}
+
+impl<T: Message, R: Region> Drop for Producer<T, R> {
+    fn drop(&mut self) {
+        self.memory.header().producer.owner.release(self.owner);
+    }
+}

@@ -1,0 +1,217 @@
+//! The one place where a build for loom differs from a production build.
+//!
+//! Atomics, the pause, and the payload of a slot come from here. A payload is a row of relaxed atomic words in
+//! production, since a peer in another program may write it at any time, and plain memory behind a tracked
+//! cell under loom, so that a missing edge between its writer and its reader is a reported race.
+//!
+//! Hidden from the documentation: the other ring crates use it, nobody else should.
+//!
+//! # Safety
+//!
+//! The functions here take pointers to payload words; the callers' `Memory` guarantees that they lie in the
+//! region and that their slot was claimed by the ring's protocol.
+#![allow(unsafe_code, missing_docs)]
+
+use core::ptr::NonNull;
+
+use crate::Message;
+
+#[cfg(not(loom))]
+pub use core::hint::spin_loop;
+#[cfg(not(loom))]
+pub use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+pub use loom::hint::spin_loop;
+#[cfg(loom)]
+pub use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// Starts to bring the line at `address` near. A hint: it changes nothing, and any address will do.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: NonNull<T>) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: a prefetch never faults.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.as_ptr().cast());
+    }
+    #[cfg(all(target_arch = "aarch64", not(loom)))]
+    // SAFETY: a prefetch never faults and writes nothing.
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address.as_ptr(), options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(any(loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}
+
+/// Words of 64 bits that hold a `T`.
+#[cfg(not(loom))]
+pub(crate) const fn words_of<T>() -> usize {
+    size_of::<T>().div_ceil(8)
+}
+
+/// A reference to shared words at `at`.
+///
+/// In production any initialised bytes will do; loom's atomics must be made first, which `new` does.
+///
+/// # Safety
+///
+/// `at` is aligned, its bytes are initialised and valid for `'a`, and `T` is made of atomics.
+#[cfg(not(loom))]
+pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, _new: impl FnOnce() -> T) -> &'a T {
+    // SAFETY: the caller's promise is that of `as_ref`, and atomics may be shared.
+    unsafe { at.as_ref() }
+}
+
+#[cfg(loom)]
+pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, new: impl FnOnce() -> T) -> &'a T {
+    // SAFETY: the caller's promise: valid and aligned.
+    unsafe { at.write(new()) };
+    // SAFETY: just written.
+    unsafe { at.as_ref() }
+}
+
+#[cfg(not(loom))]
+mod payload {
+    use super::{AtomicU64, Message, NonNull, Ordering, words_of};
+
+    /// Nothing: in production the payload needs no watching.
+    #[derive(Debug)]
+    pub(crate) struct Tracker;
+
+    /// Nothing: see [`Tracker`].
+    #[derive(Debug)]
+    pub(crate) struct Access;
+
+    impl Access {
+        pub(crate) fn end(self) {}
+    }
+
+    impl Tracker {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
+        pub(crate) fn reading(&self) -> Access {
+            Access
+        }
+
+        pub(crate) fn writing(&self) -> Access {
+            Access
+        }
+    }
+
+    /// The word at `index`.
+    ///
+    /// # Safety
+    ///
+    /// `words` points to more than `index` words that are initialised and stay valid for `'a`.
+    #[inline(always)]
+    unsafe fn word<'a>(words: NonNull<u64>, index: usize) -> &'a AtomicU64 {
+        // SAFETY: the caller's promise covers the address.
+        let word = unsafe { words.add(index) };
+        // SAFETY: the word is initialised and aligned, and all who touch it use atomics while it is shared.
+        unsafe { AtomicU64::from_ptr(word.as_ptr()) }
+    }
+
+    /// Copies `value` into the words; the last one is filled up with zero bytes.
+    ///
+    /// # Safety
+    ///
+    /// `words` points to [`words_of`] `T` initialised words in a slot that this side may write.
+    #[inline(always)]
+    pub(crate) unsafe fn write<T: Message>(words: NonNull<u64>, _: &Tracker, value: &T) {
+        let bytes = value.as_bytes();
+        for index in 0..words_of::<T>() {
+            let rest = &bytes[index * 8..];
+            let mut chunk = [0; 8];
+            let len = rest.len().min(8);
+            chunk[..len].copy_from_slice(&rest[..len]);
+            // SAFETY: `index` is below the number of words.
+            let word = unsafe { word(words, index) };
+            // ORDERING: Relaxed: the slot's sequence word publishes the payload (R1).
+            word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
+        }
+    }
+
+    /// Copies a message out of the words.
+    ///
+    /// # Safety
+    ///
+    /// `words` points to [`words_of`] `T` initialised words.
+    #[inline(always)]
+    pub(crate) unsafe fn read<T: Message>(words: NonNull<u64>, _: &Tracker) -> T {
+        let mut value = T::new_zeroed();
+        let bytes = value.as_mut_bytes();
+        for index in 0..words_of::<T>() {
+            // SAFETY: `index` is below the number of words.
+            let word = unsafe { word(words, index) };
+            // ORDERING: Relaxed: the slot's sequence word was read before (A1).
+            let chunk = word.load(Ordering::Relaxed).to_ne_bytes();
+            let rest = &mut bytes[index * 8..];
+            let len = rest.len().min(8);
+            rest[..len].copy_from_slice(&chunk[..len]);
+        }
+        value
+    }
+}
+
+#[cfg(loom)]
+mod payload {
+    use super::{Message, NonNull};
+
+    use loom::cell::{ConstPtr, MutPtr, UnsafeCell};
+
+    /// Stands for the whole payload of a slot: loom sees who reads and who writes it.
+    #[derive(Debug)]
+    pub(crate) struct Tracker(UnsafeCell<()>);
+
+    /// An access under way, as long as a grant lives.
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    pub(crate) enum Access {
+        Reading(ConstPtr<()>),
+        Writing(MutPtr<()>),
+    }
+
+    impl Access {
+        /// Says that the access is over, before a word that hands the slot on is written.
+        pub(crate) fn end(self) {}
+    }
+
+    impl Tracker {
+        pub(crate) fn new() -> Self {
+            Self(UnsafeCell::new(()))
+        }
+
+        pub(crate) fn reading(&self) -> Access {
+            Access::Reading(self.0.get())
+        }
+
+        pub(crate) fn writing(&self) -> Access {
+            Access::Writing(self.0.get_mut())
+        }
+    }
+
+    /// As in production, but plain and tracked.
+    ///
+    /// # Safety
+    ///
+    /// As in production.
+    pub(crate) unsafe fn write<T: Message>(words: NonNull<u64>, tracker: &Tracker, value: &T) {
+        let _access = tracker.writing();
+        // SAFETY: the words hold a `T`; loom reports whoever else is at them.
+        unsafe { words.cast::<T>().as_ptr().copy_from_nonoverlapping(value, 1) }
+    }
+
+    /// As in production, but plain and tracked.
+    ///
+    /// # Safety
+    ///
+    /// As in production.
+    pub(crate) unsafe fn read<T: Message>(words: NonNull<u64>, tracker: &Tracker) -> T {
+        let _access = tracker.reading();
+        // SAFETY: the words hold a `T`, which any bit pattern is; loom reports whoever else is at them.
+        unsafe { words.cast::<T>().read() }
+    }
+}
+
+pub(crate) use payload::{Access, Tracker, read, write};
