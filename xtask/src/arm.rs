@@ -1,2 +1,4 @@
 //! arm
-pub(crate) fn run() -> anyhow::Result<()> { Ok(()) }
+pub(crate) fn run() -> anyhow::Result<()> {
+    Ok(())
+}

@@ -1,2 +1,4 @@
 //! ci
-pub(crate) fn run() -> anyhow::Result<()> { Ok(()) }
+pub(crate) fn run() -> anyhow::Result<()> {
+    Ok(())
+}

@@ -1,2 +1,185 @@
-//! lint
-pub(crate) fn run() -> anyhow::Result<()> { Ok(()) }
+//! `cargo xtask lint`: what a reviewer should not have to look for.
+
+mod dependencies;
+mod no_std;
+mod orderings;
+mod probe;
+mod rules;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::step::{Outcome, Runner};
+use crate::workspace::Workspace;
+use source::Source;
+
+/// Runs every check, also after one has failed.
+pub(crate) fn run() -> Result<()> {
+    let workspace = Workspace::find()?;
+    let mut report = Report { workspace: &workspace, failed: 0 };
+
+    report.check("format", |runner| with_component(&workspace, runner, "fmt", &["--all", "--check"]))?;
+    check_clippy(&mut report)?;
+    report.check("documentation", |runner| Ok(runner.capture(&mut documentation(&workspace))?.into()))?;
+    report
+        .check("dependencies", |_| Ok(Outcome::of_objections(&dependencies::check(workspace.metadata()))))?;
+    for name in workspace.libraries() {
+        let sources = library_sources(&workspace.root().join(name).join("src"))?;
+        report.check(&format!("orderings in {name}"), |_| {
+            Ok(Outcome::of_objections(&in_crate(name, orderings::check(&sources))))
+        })?;
+        if name == "ring-core" {
+            report.check("cfg(loom) in ring-core", |_| {
+                Ok(Outcome::of_objections(&in_crate(name, rules::check_loom(&sources))))
+            })?;
+        }
+    }
+    report.check("safety sections", |_| {
+        Ok(Outcome::of_objections(&rules::check_unsafe(&all_sources(&workspace)?)))
+    })?;
+    for name in workspace.libraries() {
+        report.check(&format!("no_std {name}"), |runner| no_std::check(&workspace, runner, name))?;
+    }
+    report.check("machine code of push and pop", |_| probe::check())?;
+
+    match report.failed {
+        0 => Ok(()),
+        failed => bail!("{failed} checks failed"),
+    }
+}
+
+struct Report<'a> {
+    workspace: &'a Workspace,
+    failed: u32,
+}
+
+impl Report<'_> {
+    fn check(&mut self, name: &str, check: impl FnOnce(&Runner) -> Result<Outcome>) -> Result<()> {
+        let runner = Runner::new(self.workspace, &format!("lint {name}"))?;
+        let outcome = check(&runner)?;
+        let seconds = runner.seconds();
+        match outcome {
+            Outcome::Passed => println!("{name:<40} ok       {seconds:5.1} s"),
+            Outcome::Skipped(reason) => println!("{name:<40} skipped  {seconds:5.1} s  {reason}"),
+            Outcome::Failed(output) => {
+                self.failed += 1;
+                println!("{name:<40} FAILED   {seconds:5.1} s\n\n{}\n", output.trim_end());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Everything as users have it, each library without its features, ring-core as loom sees it.
+fn check_clippy(report: &mut Report<'_>) -> Result<()> {
+    let workspace = report.workspace;
+    report.check("clippy, all features", |runner| {
+        let arguments = ["--workspace", "--all-targets", "--all-features", "--", "-Dwarnings"];
+        with_component(workspace, runner, "clippy", &arguments)
+    })?;
+    for name in workspace.libraries() {
+        report.check(&format!("clippy {name}, no features"), |runner| {
+            let arguments = ["--package", name, "--lib", "--no-default-features", "--", "-Dwarnings"];
+            with_component(workspace, runner, "clippy", &arguments)
+        })?;
+    }
+    report.check("clippy ring-core, loom", |runner| {
+        let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
+        command.args([
+            "clippy",
+            "--package=ring-core",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-Dwarnings",
+        ]);
+        if is_there(workspace, "clippy") {
+            Ok(runner.capture(&mut command)?.into())
+        } else {
+            Ok(missing("clippy"))
+        }
+    })
+}
+
+/// Runs `cargo fmt` or `cargo clippy`, which are parts of the toolchain that a minimal one lacks.
+fn with_component(workspace: &Workspace, runner: &Runner, name: &str, arguments: &[&str]) -> Result<Outcome> {
+    if !is_there(workspace, name) {
+        return Ok(missing(name));
+    }
+    Ok(runner.capture(workspace.cargo().arg(name).args(arguments))?.into())
+}
+
+fn is_there(workspace: &Workspace, component: &str) -> bool {
+    let works =
+        || workspace.cargo().args([component, "--version"]).output().is_ok_and(|out| out.status.success());
+    let add = || Command::new("rustup").args(["component", "add", component_package(component)]).output();
+    works() || (add().is_ok() && works())
+}
+
+fn missing(component: &str) -> Outcome {
+    Outcome::Skipped(format!("not installed: rustup component add {}", component_package(component)))
+}
+
+fn component_package(component: &str) -> &str {
+    if component == "fmt" { "rustfmt" } else { component }
+}
+
+fn documentation(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo();
+    command.env("RUSTDOCFLAGS", "-Dwarnings").args(["doc", "--workspace", "--no-deps", "--all-features"]);
+    command
+}
+
+/// The files of a library without its test modules; paths are relative to `folder`.
+fn library_sources(folder: &Path) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in rust_files(folder)? {
+        let text = std::fs::read_to_string(&path)?;
+        sources.push(Source::parse(path.strip_prefix(folder)?, &text)?);
+    }
+    let tests: Vec<PathBuf> = sources.iter().flat_map(Source::test_modules).collect();
+    let is_test =
+        |path: &Path| tests.iter().any(|test| path == test.with_extension("rs") || path.starts_with(test));
+    sources.retain(|source| !is_test(&source.path));
+    Ok(sources)
+}
+
+/// Every file of every member.
+fn all_sources(workspace: &Workspace) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for name in workspace.libraries().into_iter().chain(["xtask"]) {
+        for folder in ["src", "tests", "examples", "benches"] {
+            let files = rust_files(&workspace.root().join(name).join(folder))?;
+            for path in files {
+                let text = std::fs::read_to_string(&path)?;
+                sources.push(Source::parse(path.strip_prefix(workspace.root())?, &text)?);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// The Rust files in a folder and below, in order; none where it does not exist.
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                files.extend(rust_files(&path)?);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Completes paths that are relative to a crate's `src`.
+fn in_crate(name: &str, objections: Vec<String>) -> Vec<String> {
+    objections.into_iter().map(|objection| format!("{name}/src/{objection}")).collect()
+}

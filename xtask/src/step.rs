@@ -78,7 +78,10 @@ impl Runner {
             thread::sleep(Duration::from_millis(50));
         };
         clear_progress();
-        let output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        let mut output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        if !status.success() {
+            output.push_str(&format!("{} ended with {status}\n", command.get_program().display()));
+        }
         Ok(Captured { success: status.success(), output })
     }
 

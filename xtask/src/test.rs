@@ -1,4 +1,6 @@
 //! test
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
-pub(crate) fn run(_: &Args) -> anyhow::Result<()> { Ok(()) }
+pub(crate) fn run(_: &Args) -> anyhow::Result<()> {
+    Ok(())
+}

@@ -13,13 +13,19 @@ pub(crate) fn require(program: &str, package: &str) -> Result<(), String> {
         return Ok(());
     }
     if !Path::new("/usr/bin/apt-get").exists() {
-        return Err(format!("{program} is not installed; install the package that has it ({package} on Debian)"));
+        return Err(format!(
+            "{program} is not installed; install the package that has it ({package} on Debian)"
+        ));
     }
     if !is_root() {
         return Err(format!("{program} is not installed; run: sudo apt-get install {package}"));
     }
     install(&[package])?;
-    if works(program) { Ok(()) } else { Err(format!("{package} was installed, but {program} does not start")) }
+    if works(program) {
+        Ok(())
+    } else {
+        Err(format!("{package} was installed, but {program} does not start"))
+    }
 }
 
 /// Installs Debian packages; updates the lists where the first attempt fails.
@@ -28,9 +34,7 @@ pub(crate) fn require(program: &str, package: &str) -> Result<(), String> {
 ///
 /// What to do by hand, for the summary.
 pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
-    let install = || {
-        apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
-    };
+    let install = || apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat());
     if install() || (apt_get(&["update"]) && install()) {
         return Ok(());
     }

@@ -28,7 +28,10 @@ impl Workspace {
         }
         let metadata: Value = serde_json::from_slice(&output.stdout)?;
         let folder = |key: &str| {
-            metadata[key].as_str().map(PathBuf::from).with_context(|| format!("cargo metadata names no {key}"))
+            metadata[key]
+                .as_str()
+                .map(PathBuf::from)
+                .with_context(|| format!("cargo metadata names no {key}"))
         };
         Ok(Self { root: folder("workspace_root")?, target: folder("target_directory")?, metadata })
     }

@@ -1,0 +1,152 @@
+//! A Rust file as the comment rules see it: its atomic accesses, its attributes, its comments.
+//!
+//! Tokens come from `proc-macro2`, so that what macros are given is seen as well; comments, which are no tokens,
+//! come from the lines.
+
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Result, anyhow};
+use proc_macro2::{TokenStream, TokenTree};
+
+/// The memory orderings.
+pub(super) const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+
+/// One file, taken apart.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    lines: Vec<String>,
+    /// Lines that begin within a literal, where `//` is no comment.
+    literal_lines: BTreeSet<usize>,
+    pub(super) facts: Facts,
+}
+
+/// What the walk over the tokens finds; lines count from 1.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Outside of test modules.
+    pub(super) accesses: Vec<Access>,
+    /// Each `cfg` that names loom and not test, outside of test modules.
+    pub(super) loom_cfgs: Vec<usize>,
+    /// `#![allow(unsafe_code)]` for the whole file.
+    pub(super) file_allows_unsafe: bool,
+    /// `#[allow(unsafe_code)]` for a part of it.
+    pub(super) items_that_allow_unsafe: Vec<usize>,
+    /// Imports that give an ordering another name.
+    pub(super) renamed_orderings: Vec<usize>,
+    /// Names of `#[cfg(test)] mod name;`.
+    pub(super) test_modules: Vec<String>,
+    /// First and last line of inline test modules.
+    pub(super) test_spans: Vec<(usize, usize)>,
+}
+
+/// One ordering given to an atomic operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) ordering: String,
+    /// Where the ordering is written.
+    pub(super) line: usize,
+    /// Where the innermost statement that holds it begins.
+    pub(super) statement_line: usize,
+    /// What it is an argument of.
+    pub(super) callee: Option<String>,
+    pub(super) function: Option<String>,
+}
+
+/// Consecutive comment lines, their text joined.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Comment {
+    pub(super) line: usize,
+    pub(super) text: String,
+}
+
+impl Source {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self> {
+        let tokens = TokenStream::from_str(text)
+            .map_err(|error| anyhow!("{}:{}: {error}", path.display(), error.span().start().line))?;
+        let mut literal_lines = BTreeSet::new();
+        collect_literal_lines(tokens.clone(), &mut literal_lines);
+        let facts = walk::facts(tokens);
+        Ok(Self { path: path.into(), lines: text.lines().map(str::to_owned).collect(), literal_lines, facts })
+    }
+
+    /// Where the test modules lie that this file declares, without the extension.
+    pub(super) fn test_modules(&self) -> Vec<PathBuf> {
+        let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|name| self.path.ends_with(name));
+        let folder = if is_root { self.path.with_file_name("") } else { self.path.with_extension("") };
+        self.facts.test_modules.iter().map(|name| folder.join(name)).collect()
+    }
+
+    /// The module documentation.
+    pub(super) fn module_doc(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(|line| line.trim_start().strip_prefix("//!")).map(str::trim)
+    }
+
+    /// The comments that belong to an access: those that end directly above its statement, and
+    /// those between the statement's first line and the ordering.
+    pub(super) fn comments_at(&self, access: &Access) -> Vec<Comment> {
+        let mut first = access.statement_line;
+        while first > 1 && self.comment_text(first - 1).is_some() {
+            first -= 1;
+        }
+        let mut comments = self.comments_between(first, access.statement_line - 1);
+        comments.extend(self.comments_between(access.statement_line, access.line));
+        comments
+    }
+
+    /// All comments outside of inline test modules.
+    pub(super) fn comments(&self) -> Vec<Comment> {
+        let in_test =
+            |line| self.facts.test_spans.iter().any(|&(first, last)| (first..=last).contains(&line));
+        let mut comments = self.comments_between(1, self.lines.len());
+        comments.retain(|comment| !in_test(comment.line));
+        comments
+    }
+
+    fn comments_between(&self, first: usize, last: usize) -> Vec<Comment> {
+        let mut comments: Vec<Comment> = Vec::new();
+        let mut continues = false;
+        for line in first..=last {
+            let Some(text) = self.comment_text(line) else {
+                continues = false;
+                continue;
+            };
+            match comments.last_mut().filter(|_| continues) {
+                Some(comment) => {
+                    comment.text.push(' ');
+                    comment.text.push_str(text);
+                }
+                None => comments.push(Comment { line, text: text.to_owned() }),
+            }
+            continues = true;
+        }
+        comments
+    }
+
+    /// What a line says if it is a comment and nothing else; documentation is not one.
+    fn comment_text(&self, line: usize) -> Option<&str> {
+        let text = self.lines.get(line - 1)?.trim_start().strip_prefix("//")?;
+        let is_doc = text.starts_with('/') || text.starts_with('!');
+        (!is_doc && !self.literal_lines.contains(&line)).then_some(text.trim())
+    }
+}
+
+fn collect_literal_lines(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => collect_literal_lines(group.stream(), lines),
+            // A doc comment is a literal as well; its own rule knows it by its slashes.
+            TokenTree::Literal(literal) => {
+                let span = literal.span();
+                lines.extend(span.start().line + 1..=span.end().line);
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
