@@ -1,0 +1,239 @@
+//! What the tests share: names that clean up after themselves, other processes, and words in shared memory.
+//!
+//! The other process of a test is the test binary itself, started again to run one ignored test called `child`,
+//! which finds its role and its arguments in the environment and answers on lines that begin with "=> ".
+//!
+//! # Safety
+//!
+//! Regions are as long as they say and zeroed at first; the tests touch them through atomics alone.
+#![allow(unsafe_code)]
+#![allow(dead_code)] // Each test binary uses a part.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use ring_shm::{Lock, Options, Region};
+
+const ROLE: &str = "RING_SHM_TEST_ROLE";
+const ARGUMENT: &str = "RING_SHM_TEST_ARGUMENT";
+
+/// A name that no other test has; what is left under it goes when the test ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct TestName(String);
+
+impl TestName {
+    pub(crate) fn new(tag: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(format!("ring-shm-test-{tag}-{}-{number}", std::process::id()))
+    }
+
+    /// The file that a segment of this name is.
+    pub(crate) fn path(&self) -> PathBuf {
+        Path::new("/dev/shm").join(&self.0)
+    }
+}
+
+impl core::ops::Deref for TestName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for TestName {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.path());
+    }
+}
+
+/// Options that leave limits on locked memory to other tests.
+pub(crate) fn unlocked() -> Options {
+    Options::new().lock(Lock::Never)
+}
+
+/// The n-th word of the data.
+pub(crate) fn word(region: &impl Region, index: usize) -> &AtomicU64 {
+    assert!((index + 1) * 8 <= region.bytes());
+    // SAFETY: the word is inside the region.
+    let address = unsafe { region.base().cast::<AtomicU64>().add(index) };
+    // SAFETY: the region is aligned, zeroed at first, used through atomics alone, and outlives the reference.
+    unsafe { address.as_ref() }
+}
+
+pub(crate) fn is_root() -> bool {
+    // SAFETY: the call has no conditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Waits until no other process has the file locked; the lock goes with the descriptor.
+pub(crate) fn lock_file(file: &std::fs::File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+}
+
+/// Says on stderr what is not tested here, and why.
+pub(crate) fn skip(test: &str, reason: &str) {
+    eprintln!("SKIPPED {test}: {reason}");
+}
+
+/// The role that this process was started for.
+pub(crate) fn role() -> Option<(String, String)> {
+    Some((std::env::var(ROLE).ok()?, std::env::var(ARGUMENT).unwrap_or_default()))
+}
+
+/// Answers the parent.
+pub(crate) fn answer(text: &str) {
+    // Not `println!`: the test harness would capture it.
+    use std::io::Write;
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "\n=> {text}").unwrap();
+    stdout.flush().unwrap();
+}
+
+/// A command that runs `child` of this test binary.
+pub(crate) fn child(role: &str, argument: &str) -> Command {
+    in_shell(role, argument, "")
+}
+
+/// The same, after `setup` in a shell.
+pub(crate) fn in_shell(role: &str, argument: &str, setup: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let mut command = match setup {
+        "" => Command::new(program),
+        _ => {
+            let mut shell = Command::new("sh");
+            shell.arg("-ec").arg(format!("{setup}; exec \"$0\" \"$@\"")).arg(program);
+            shell
+        }
+    };
+    with_role(&mut command, role, argument);
+    command
+}
+
+/// The same, in a mount namespace of its own, where `setup` may mount what it likes.
+pub(crate) fn in_namespace(role: &str, argument: &str, setup: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-ec"]);
+    command.arg(format!("{setup}; exec \"$0\" \"$@\"")).arg(std::env::current_exe().unwrap());
+    with_role(&mut command, role, argument);
+    command
+}
+
+fn with_role(command: &mut Command, role: &str, argument: &str) {
+    command.args(["--ignored", "--exact", "child", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env(ARGUMENT, argument);
+}
+
+/// The test binary where another user can start it.
+#[derive(Debug)]
+pub(crate) struct OtherUser(PathBuf);
+
+impl OtherUser {
+    pub(crate) const ID: u32 = 65534;
+
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ring-shm-test-program-{}-{number}", std::process::id());
+        let program = std::env::temp_dir().join(name);
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        Self(program)
+    }
+
+    /// Runs `child` as a user without any capability, after `setup` in a shell.
+    pub(crate) fn child(&self, role: &str, argument: &str, setup: &str) -> Command {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("sh");
+        command.arg("-ec").arg(format!("{setup}; exec \"$0\" \"$@\"")).arg(&self.0);
+        command.uid(Self::ID).gid(Self::ID).current_dir("/");
+        with_role(&mut command, role, argument);
+        command
+    }
+}
+
+impl Drop for OtherUser {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A running child whose answers can be read one by one. Killed on drop.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    process: Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Peer {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self { process, output }
+    }
+
+    /// The next answer.
+    pub(crate) fn hear(&mut self) -> String {
+        self.next_answer().unwrap_or_else(|| panic!("the child ended without an answer"))
+    }
+
+    fn next_answer(&mut self) -> Option<String> {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            if let Some(answer) = line.strip_prefix("=> ") {
+                return Some(answer.trim_end().to_owned());
+            }
+            line.clear();
+        }
+        None
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Waits for the end, which must be a success, and returns the answers that were not heard yet.
+    pub(crate) fn finish(mut self) -> Vec<String> {
+        let mut answers = Vec::new();
+        while let Some(answer) = self.next_answer() {
+            answers.push(answer);
+        }
+        let status = self.process.wait().unwrap();
+        assert!(status.success(), "the child failed: {status}, having said {answers:?}");
+        answers
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A field of what the kernel says about the mapping that holds `address`.
+pub(crate) fn smaps_field(address: usize, field: &str) -> String {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut is_ours = false;
+    for line in maps.lines() {
+        if let Some((start, rest)) = line.split_once('-') {
+            let end = rest.split(' ').next().unwrap();
+            let bounds = usize::from_str_radix(start, 16).ok().zip(usize::from_str_radix(end, 16).ok());
+            if let Some((start, end)) = bounds {
+                is_ours = (start..end).contains(&address);
+            }
+        }
+        if let Some(value) = line.strip_prefix(field).and_then(|rest| rest.strip_prefix(':')) {
+            if is_ours {
+                return value.trim().to_owned();
+            }
+        }
+    }
+    panic!("no {field} for {address:#x}")
+}

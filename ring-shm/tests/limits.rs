@@ -1,0 +1,138 @@
+//! Full file systems, other users, limits: as the kernel enforces them.
+
+mod common;
+
+use core::time::Duration;
+use std::time::Instant;
+
+use common::{OtherUser, Peer, TestName, answer, in_namespace, is_root, role, skip, smaps_field, unlocked};
+use ring_shm::{Errno, Error, Lock, Locked, Options, unlink};
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+#[ignore = "the other process of the tests in this file"]
+fn child() {
+    let Some((role, argument)) = role() else { return };
+    match &*role {
+        "fill a small /dev/shm" => fill_a_small_shm(),
+        "use a segment of another user" => use_a_segment_of_another_user(&argument),
+        "lock too much" => lock_too_much(&argument),
+        "lock a little" => lock_a_little(),
+        other => panic!("no such role: {other}"),
+    }
+    answer("done");
+}
+
+#[test]
+fn a_full_file_system_is_no_space_and_leaves_nothing() {
+    if !is_root() {
+        return skip("a full /dev/shm", "only root can mount a small one");
+    }
+    let setup = "mount -t tmpfs -o size=1m tmpfs /dev/shm";
+    assert_eq!(Peer::start(in_namespace("fill a small /dev/shm", "", setup)).finish(), ["done"]);
+}
+
+fn fill_a_small_shm() {
+    const MIB: usize = 1 << 20;
+    let files = || std::fs::read_dir("/dev/shm").unwrap().count();
+    let create = |name: &str, bytes| unlocked().create(name, bytes);
+    assert_eq!(files(), 0, "a file system of our own");
+
+    let error = create("too-large", 2 * MIB).unwrap_err();
+    assert_eq!(error, Error::NoSpace { bytes: 2 * MIB as u64, source: Errno::NOSPC });
+    assert_eq!(files(), 0);
+
+    let error = create("just-too-large", MIB).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "the header does not fit: {error:?}");
+    assert_eq!(files(), 0);
+
+    let all = create("all", MIB - 128).unwrap().publish();
+    assert_eq!(all.report().reserved_bytes, MIB as u64);
+    for bytes in [1, 4096] {
+        assert!(matches!(create("one-more", bytes), Err(Error::NoSpace { .. })));
+        assert_eq!(files(), 1);
+    }
+    all.unlink().unwrap();
+    drop(all);
+    drop(create("all-again", MIB - 128).unwrap());
+    assert_eq!(files(), 0);
+
+    // A file that has no memory behind it is not touched: to read it would kill this process.
+    let sparse = std::fs::File::create("/dev/shm/sparse").unwrap();
+    sparse.set_len(4096).unwrap();
+    let _all = create("all", MIB - 128).unwrap();
+    assert!(matches!(Options::new().attach("sparse", Duration::ZERO), Err(Error::NotReady { .. })));
+}
+
+#[test]
+fn another_user_has_no_permission_unless_the_mode_gives_it() {
+    if !is_root() {
+        return skip("another user", "only root can become one");
+    }
+    let user = OtherUser::new();
+    let private = TestName::new("private");
+    let _private = unlocked().create(&private, 4096).unwrap().publish();
+    let open = TestName::new("open");
+    let _open = unlocked().mode(0o666).create(&open, 4096).unwrap().publish();
+    let argument = format!("{} {}", &*private, &*open);
+    let peer = Peer::start(user.child("use a segment of another user", &argument, ":"));
+    assert_eq!(peer.finish(), ["done"]);
+    assert!(private.path().exists() && open.path().exists());
+}
+
+fn use_a_segment_of_another_user(names: &str) {
+    let (private, open) = names.split_once(' ').unwrap();
+    let start = Instant::now();
+    let error = unlocked().attach(private, LONG).unwrap_err();
+    assert!(matches!(error, Error::NoPermission { source: Errno::ACCES, .. }), "{error:?}");
+    assert!(error.to_string().contains("Permission denied"), "{error}");
+    assert!(start.elapsed() < LONG / 2, "at once");
+    assert_eq!(unlocked().create(private, 4096).unwrap_err(), Error::Exists);
+
+    let segment = unlocked().attach(open, Duration::ZERO).unwrap();
+    for error in [segment.unlink(), unlink(open), unlink(private)] {
+        assert!(matches!(error, Err(Error::NoPermission { .. })), "a sticky directory: {error:?}");
+    }
+}
+
+#[test]
+fn the_limit_on_locked_memory_is_told_apart() {
+    if !is_root() {
+        return skip("the limit on locked memory", "only root can start a child as another user");
+    }
+    let user = OtherUser::new();
+    for (limit_kib, errno) in [(0, Errno::PERM), (64, Errno::NOMEM)] {
+        let setup = format!("ulimit -l {limit_kib}");
+        let peer = Peer::start(user.child("lock too much", &errno.0.to_string(), &setup));
+        assert_eq!(peer.finish(), ["done"]);
+    }
+    assert_eq!(Peer::start(user.child("lock a little", "", "ulimit -l 64")).finish(), ["done"]);
+}
+
+fn lock_too_much(errno: &str) {
+    const BYTES: usize = 1 << 20;
+    let source = Errno(errno.parse().unwrap());
+    let name = TestName::new("lock");
+    let required = Options::new().lock(Lock::Required);
+    let expected = Error::LockedMemoryLimit { bytes: (BYTES + 4096) as u64, source };
+    assert_eq!(required.create(&name, BYTES).unwrap_err(), expected);
+    assert!(!name.path().exists(), "nothing is left behind");
+    assert_eq!(required.create_anonymous(BYTES).unwrap_err(), expected);
+
+    let segment = Options::new().create(&name, BYTES).unwrap().publish();
+    assert_eq!(segment.report().locked, Locked::Refused(source));
+    assert!(segment.report().to_string().contains("raise RLIMIT_MEMLOCK"), "{}", segment.report());
+    assert_eq!(smaps_field(segment.report().address, "Locked"), "0 kB");
+    assert_eq!(required.attach(&name, Duration::ZERO).unwrap_err(), expected);
+    assert!(name.path().exists(), "an attacher leaves the segment alone");
+}
+
+fn lock_a_little() {
+    let segment = Options::new().lock(Lock::Required).create_anonymous(32 << 10).unwrap().publish();
+    assert_eq!(segment.report().locked, Locked::Yes);
+    assert!(smaps_field(segment.report().address, "VmFlags").split(' ').any(|flag| flag == "lo"));
+    // Memory without a page-table entry is locked as well.
+    let lazy = Options::new().lock(Lock::Required).prefault(false).create_anonymous(16 << 10).unwrap();
+    assert_eq!(smaps_field(lazy.report().address, "Rss"), "20 kB");
+}
