@@ -14,7 +14,8 @@ use crate::{Descriptor, Errno, Error, Options};
 /// What the kernel shows for a segment without a name, in /proc/PID/maps say.
 const ANONYMOUS: &core::ffi::CStr = c"ring-shm";
 
-/// The file of a segment that nobody else can use yet. Its name is removed on drop, by the process that made it.
+/// The file of a segment that nobody else can use yet. Its name is removed on drop, by the process that made
+/// it.
 #[derive(Debug)]
 pub(crate) struct Unpublished {
     directory: Directory,

@@ -7,7 +7,8 @@ use crate::sys;
 
 /// An error number of the operating system.
 ///
-/// The constants name the numbers that the calls behind a segment return; others are possible, and print as well.
+/// The constants name the numbers that the calls behind a segment return; others are possible, and print as
+/// well.
 ///
 /// ```
 /// use ring_shm::Errno;

@@ -33,7 +33,8 @@ pub enum Error {
         "the name belongs to another segment by now: nothing to remove, whoever made the new one uses it"
     )]
     Replaced,
-    /// The file is smaller than its header, or smaller than its header says. It was not touched beyond its end.
+    /// The file is smaller than its header, or smaller than its header says. It was not touched beyond its
+    /// end.
     #[error(
         "the file has {file_bytes} bytes and must have {needed_bytes}: somebody truncated it, create it anew"
     )]
@@ -59,7 +60,7 @@ pub enum Error {
     },
     /// The segment was made by a program of another architecture.
     #[error(
-        "the segment was made for architecture {found:#x}, this program has {expected:#x}: build both sides for one"
+        "the segment was made for architecture {found:#x}, this program has {expected:#x}: build both sides alike"
     )]
     WrongArchitecture {
         /// In the header: byte order, pointer width in bits << 8, cache-line bytes << 16.
@@ -100,8 +101,8 @@ pub enum Error {
     },
     /// Too few free huge pages, or no way to get at them.
     #[error(
-        "no 2 MiB pages for {bytes} bytes ({source}): raise vm.nr_hugepages (a named segment also needs a hugetlbfs \
-         mount that this user can write), or allow the fall-back"
+        "no 2 MiB pages for {bytes} bytes ({source}): raise vm.nr_hugepages (a named segment also needs a \
+         hugetlbfs mount that this user can write), or allow the fall-back"
     )]
     NoHugePages {
         /// What the segment would take.
@@ -111,7 +112,8 @@ pub enum Error {
     },
     /// The memory could not be locked, and the caller had made that a condition.
     #[error(
-        "could not lock {bytes} bytes in memory ({source}): raise RLIMIT_MEMLOCK (`ulimit -l`) or grant CAP_IPC_LOCK"
+        "could not lock {bytes} bytes in memory ({source}): raise RLIMIT_MEMLOCK (`ulimit -l`), or grant \
+         CAP_IPC_LOCK"
     )]
     LockedMemoryLimit {
         /// What was to be locked.
@@ -119,6 +121,9 @@ pub enum Error {
         /// What the kernel said.
         source: Errno,
     },
+    /// The ring in the segment could not be made or attached to.
+    #[error(transparent)]
+    Ring(#[from] ring_core::Error),
     /// A system call failed for another reason.
     #[error("could not {operation}: {source}")]
     Os {

@@ -1,7 +1,7 @@
 //! The first bytes of every segment: what it is, for whoever attaches.
 //!
-//! All fields are words of 64 bits in the creator's byte order. The first four keep their place in every version.
-//! Whoever attaches reads each field once, into a private copy, and checks it before use.
+//! All fields are words of 64 bits in the creator's byte order. The first four keep their place in every
+//! version. Whoever attaches reads each field once, into a private copy, and checks it before use.
 //!
 //! | offset | field | content |
 //! |---|---|---|

@@ -1,27 +1,33 @@
 //! Shared-memory segments to put rings in: exclusive, reserved, prefaulted, locked, with a report of what was
 //! obtained.
 //!
-//! One process creates a segment, makes a ring in it and publishes it; others attach. A segment is named (POSIX
-//! shared memory, a file in /dev/shm) or anonymous (a memfd that a child inherits).
+//! One process creates a segment, makes a ring in it and publishes it; others attach. A segment is named
+//! (POSIX shared memory, a file in /dev/shm) or anonymous (a memfd that a child inherits).
 //!
 //! ```
 //! use core::time::Duration;
-//! use ring_shm::{Options, Region};
+//! use ring_core::spsc;
+//! use ring_shm::{Error, Options};
+//!
+//! type Message = [u64; 7];
 //!
 //! # let name = format!("doc-lib-{}", std::process::id());
 //! // One process:
-//! let new = Options::new().create(&name, 1 << 20)?;
-//! // ... make a ring in `new`, which is a `Region` ...
+//! let layout = spsc::Layout::<Message>::new(1024)?;
+//! let new = Options::new().create(&name, layout.bytes())?;
+//! layout.init(&new)?;
 //! let segment = new.publish();
 //! println!("{}", segment.report());
+//! let mut producer = spsc::Producer::<Message, _>::attach(&segment)?;
+//! producer.try_push([7; 7]).unwrap();
 //!
 //! // Another:
 //! let attached = Options::new().attach(&name, Duration::from_secs(5))?;
-//! // ... attach to the ring in `attached` ...
-//! assert_eq!(attached.bytes(), 1 << 20);
+//! let mut consumer = spsc::Consumer::<Message, _>::attach(attached)?;
+//! assert_eq!(consumer.try_pop(), Ok([7; 7]));
 //!
 //! segment.unlink()?;
-//! # Ok::<(), ring_shm::Error>(())
+//! # Ok::<(), Error>(())
 //! ```
 //!
 //! What holds:
@@ -30,7 +36,8 @@
 //!   leaves nothing behind.
 //! - Nobody attaches to a segment that is not published, and everybody who attaches sees all that was written
 //!   before. A creator that dies half-way costs the others a time-out with its own error.
-//! - Nothing that a header says is believed: each field is read once and checked against what the kernel says.
+//! - Nothing that a header says is believed: each field is read once and checked against what the kernel
+//!   says.
 //!
 //! What does not hold: whoever may open a segment can write anything to its data (rings bear that) and can
 //! truncate it (which kills whoever touches it). Keep the mode at 0600 or trust whom you let in.

@@ -41,8 +41,8 @@ impl Mapping {
 
     pub(crate) fn header(&self) -> &Header {
         let header = self.address.cast::<Header>();
-        // SAFETY: pages are aligned for any header, `new` checked the length, a header is atomics for which any
-        // bytes are valid, and the mapping outlives the reference.
+        // SAFETY: pages are aligned for any header, `new` checked the length, a header is atomics for which
+        // any bytes are valid, and the mapping outlives the reference.
         unsafe { header.as_ref() }
     }
 
@@ -73,8 +73,8 @@ impl Mapping {
             let byte = unsafe { self.address.add(offset) };
             // SAFETY: the byte is mapped, and every access to it in this program is atomic.
             let byte = unsafe { AtomicU8::from_ptr(byte.as_ptr()) };
-            // An exchange takes a page fault for writing even where it fails. An addition of 0 may be compiled to
-            // a load.
+            // An exchange takes a page fault for writing even where it fails. An addition of 0 may be
+            // compiled to a load.
             // ORDERING: Relaxed: no value changes, and none is used.
             let _ = byte.compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed);
         }

@@ -83,7 +83,8 @@ impl Options {
         self
     }
 
-    /// Who may open a new segment, as for `chmod`; the umask does not apply. Default: `0o600`, this user alone.
+    /// Who may open a new segment, as for `chmod`; the umask does not apply. Default: `0o600`, this user
+    /// alone.
     ///
     /// Whoever may open a segment can write to it, and can truncate it, which kills everyone who touches it.
     #[must_use]
@@ -92,33 +93,35 @@ impl Options {
         self
     }
 
-    /// Whether to make every page present in this process at once, so that no later access faults. Default: on,
-    /// for creator and attacher alike.
+    /// Whether to make every page present in this process at once, so that no later access faults. Default:
+    /// on, for creator and attacher alike.
     #[must_use]
     pub const fn prefault(mut self, prefault: bool) -> Self {
         self.prefault = prefault;
         self
     }
 
-    /// Makes a named segment with `bytes` of data, all zero, that nobody can attach to before it is published.
+    /// Makes a named segment with `bytes` of data, all zero, that nobody can attach to before it is
+    /// published.
     ///
-    /// The name is "x" or "/x", as for `shm_open`. The segment is a file in /dev/shm, or, with huge pages, on the
-    /// first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All its memory
-    /// is reserved here. It lives until its name is removed and its last user is gone.
+    /// The name is "x" or "/x", as for `shm_open`. The segment is a file in /dev/shm, or, with huge pages, on
+    /// the first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All
+    /// its memory is reserved here. It lives until its name is removed and its last user is gone.
     ///
-    /// The kernel does not say whether a memory limit (cgroup) has room for the segment: one that has not kills
-    /// a process of the group.
+    /// The kernel does not say whether a memory limit (cgroup) has room for the segment: one that has not
+    /// kills a process of the group.
     ///
     /// # Errors
     ///
-    /// [`Error::BadName`], [`Error::Exists`], [`Error::NoSpace`], [`Error::NoPermission`], [`Error::NoHugePages`],
-    /// [`Error::LockedMemoryLimit`], [`Error::NotSharedMemory`] if /dev/shm is no tmpfs, [`Error::Os`]. A creation
-    /// that fails leaves nothing behind.
+    /// [`Error::BadName`], [`Error::Exists`], [`Error::NoSpace`], [`Error::NoPermission`],
+    /// [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::NotSharedMemory`] if /dev/shm is no
+    /// tmpfs, [`Error::Os`]. A creation that fails leaves nothing behind.
     pub fn create(&self, name: &str, bytes: usize) -> Result<NewSegment, Error> {
         create::named(self, name, bytes)
     }
 
-    /// Makes a segment without a name, with `bytes` of data, all zero. Others reach it through its descriptor.
+    /// Makes a segment without a name, with `bytes` of data, all zero. Others reach it through its
+    /// descriptor.
     ///
     /// It lives as long as its last user.
     ///
@@ -143,7 +146,8 @@ impl Options {
         attach::named(self, name, timeout)
     }
 
-    /// Attaches to the segment behind a descriptor, which a child inherited or was sent; waits as `attach` does.
+    /// Attaches to the segment behind a descriptor, which a child inherited or was sent; waits as `attach`
+    /// does.
     ///
     /// The descriptor is made close-on-exec. A program without unsafe code gets it as its standard input: see
     /// [`Segment::inheritable`].

@@ -89,12 +89,13 @@ impl Places {
 /// Removes the name of a segment.
 ///
 /// Whoever has the segment mapped keeps it; the memory is freed when the last of them is gone. This removes
-/// whatever has the name: a program that wants its own segment gone and no newer one uses [`Segment::unlink`].
+/// whatever has the name: a program that wants its own segment gone and no newer one uses
+/// [`Segment::unlink`].
 ///
 /// # Errors
 ///
-/// [`Error::BadName`], [`Error::Missing`], [`Error::NoPermission`] if the directory does not let this user remove
-/// the file (in /dev/shm: unless it is his own), [`Error::Os`].
+/// [`Error::BadName`], [`Error::Missing`], [`Error::NoPermission`] if the directory does not let this user
+/// remove the file (in /dev/shm: unless it is his own), [`Error::Os`].
 ///
 /// ```
 /// use ring_shm::{Error, Options, unlink};

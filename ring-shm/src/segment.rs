@@ -2,8 +2,8 @@
 //!
 //! # Safety
 //!
-//! The data lie inside a mapping that the [`Segment`] owns, from `DATA_OFFSET` on for `layout.data_bytes`: the
-//! creator reserved them, and an attacher checked them against the length of the file.
+//! The data lie inside a mapping that the [`Segment`] owns, from `DATA_OFFSET` on for `layout.data_bytes`:
+//! the creator reserved them, and an attacher checked them against the length of the file.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -24,8 +24,8 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 /// Dropping it ends this process's mapping. A named segment stays, for others and for later, until somebody
 /// [`unlink`](Self::unlink)s it; an anonymous one goes with its last user.
 ///
-/// After a `fork` the child has the mapping too, at the same address, without the lock in memory. Of a ring in it,
-/// the handles that the child got a copy of are still the parent's: the child must leave them alone.
+/// After a `fork` the child has the mapping too, at the same address, without the lock in memory. Of a ring
+/// in it, the handles that the child got a copy of are still the parent's: the child must leave them alone.
 ///
 /// Whoever may open the segment can truncate it: then the kernel kills whoever touches what is gone (SIGBUS).
 #[derive(Debug)]
@@ -115,10 +115,10 @@ impl Segment {
 
     /// A descriptor of this segment that a program started by `exec` keeps, and can attach to.
     ///
-    /// The segment's own descriptor is close-on-exec. This one is inherited by *every* program that the process
-    /// starts while it is open: make it just before, drop it just after. The child learns its number as an argument
-    /// and takes it with [`Descriptor::from_raw`]. With `std`, giving it to the child as standard input does without
-    /// unsafe code:
+    /// The segment's own descriptor is close-on-exec. This one is inherited by *every* program that the
+    /// process starts while it is open: make it just before, drop it just after. The child learns its number
+    /// as an argument and takes it with [`Descriptor::from_raw`]. With `std`, giving it to the child as
+    /// standard input does without unsafe code:
     ///
     /// ```no_run
     /// # #[cfg(feature = "std")] {
@@ -153,9 +153,9 @@ impl Segment {
     }
 }
 
-// SAFETY: the mapping neither moves nor shrinks while the segment lives; the kernel zeroed it, it can be read and
-// written, its data begin on a multiple of 128 (see the static assertions in header.rs), and apart from Region
-// nothing hands out their address.
+// SAFETY: the mapping neither moves nor shrinks while the segment lives; the kernel zeroed it, it can be read
+// and written, its data begin on a multiple of 128 (see the static assertions in header.rs), and apart from
+// Region nothing hands out their address.
 unsafe impl Region for Segment {
     fn base(&self) -> NonNull<u8> {
         self.mapping.data()

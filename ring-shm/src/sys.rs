@@ -2,9 +2,9 @@
 //!
 //! # Safety
 //!
-//! Every foreign call of this crate but the mapping's own is here. A [`Descriptor`] is open for as long as it lives, a
-//! `&CStr` ends in a zero byte, and structures that the kernel fills are plain integers for which all zeroes are
-//! valid: the wrappers rest on nothing else, except where a wrapper is itself `unsafe`.
+//! Every foreign call of this crate is here. A [`Descriptor`] is open for as long as it lives, a `&CStr` ends in
+//! a zero byte, and structures that the kernel fills are plain integers for which all zeroes are valid: the
+//! wrappers rest on nothing else, except where a wrapper is itself `unsafe`.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_int, c_long};
@@ -89,7 +89,8 @@ pub(crate) fn open_to_read(path: &CStr) -> Result<Descriptor, Errno> {
     call(|| unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }).map(Descriptor::owning)
 }
 
-/// Opens an existing file in a directory for reading and writing, without following a link or waiting for a pipe.
+/// Opens an existing file in a directory for reading and writing, without following a link or waiting for a
+/// pipe.
 pub(crate) fn open_in(directory: &Descriptor, name: &CStr) -> Result<Descriptor, Errno> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: the directory is open and the name ends in a zero byte.
@@ -116,8 +117,8 @@ pub(crate) fn anonymous_file(name: &CStr, huge: bool) -> Result<Descriptor, Errn
 }
 
 pub(crate) fn close(descriptor: &mut Descriptor) {
-    // SAFETY: the descriptor is open, and its owner, which is being dropped, does not use it again. An interrupted
-    // close has closed it too.
+    // SAFETY: the descriptor is open, and its owner, which is being dropped, does not use it again. An
+    // interrupted close has closed it too.
     let _ = unsafe { libc::close(descriptor.raw()) };
 }
 
@@ -242,7 +243,8 @@ pub(crate) unsafe fn unmap(address: NonNull<u8>, bytes: usize) {
     let _ = unsafe { libc::munmap(address.as_ptr().cast(), bytes) };
 }
 
-/// Gives every page of a mapping an entry in the page table that can be written. What the pages hold is unchanged.
+/// Gives every page of a mapping an entry in the page table that can be written. What the pages hold is
+/// unchanged.
 pub(crate) fn populate(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
     // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
     call(|| unsafe { libc::madvise(address.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) }).map(drop)

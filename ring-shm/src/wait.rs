@@ -22,8 +22,8 @@ impl Wait {
         Self { deadline: sys::monotonic().checked_add(timeout), pause: FIRST_PAUSE }
     }
 
-    /// Sleeps a little and returns true, or returns false when the time is over. After the last sleep the caller
-    /// gets one more look.
+    /// Sleeps a little and returns true, or returns false when the time is over. After the last sleep the
+    /// caller gets one more look.
     pub(crate) fn again(&mut self) -> bool {
         let left = match self.deadline {
             Some(deadline) => deadline.saturating_sub(sys::monotonic()),

@@ -1,4 +1,5 @@
-//! Descriptors: none leaks, neither here nor into a child. One test alone, since it counts those of the process.
+//! Descriptors: none leaks, neither here nor into a child. One test alone, since it counts those of the
+//! process.
 
 mod common;
 

@@ -2,8 +2,8 @@
 //!
 //! # Safety
 //!
-//! A descriptor that a child takes over was left open for it by its parent, under the number that it was told. What
-//! runs after a `fork` is system calls alone.
+//! A descriptor that a child takes over was left open for it by its parent, under the number that it was
+//! told. What runs after a `fork` is system calls alone.
 #![allow(unsafe_code)]
 
 mod common;
@@ -12,15 +12,26 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 
 use common::{Peer, TestName, answer, child as start_child, role, unlocked, word};
-use ring_shm::{Descriptor, Region, Segment};
+use ring_core::spsc;
+use ring_shm::{Descriptor, Error, Options, Region, Segment};
 
 const LONG: Duration = Duration::from_secs(20);
 const WORDS: usize = 1000;
+const MESSAGES: u64 = 10_000;
+
+type Message = [u64; 7];
+
+fn message(number: u64) -> Message {
+    [number, !number, 1, 2, 3, 4, number ^ 5]
+}
 
 #[test]
 #[ignore = "the other process of the tests in this file"]
 fn child() {
     let Some((role, argument)) = role() else { return };
+    if role == "push" {
+        return push(&argument);
+    }
     let (address, argument) = argument.split_once(' ').unwrap();
     let attach = || match &*role {
         "named" => unlocked().attach(argument, LONG).unwrap(),
@@ -95,6 +106,53 @@ fn a_segment_as_standard_input_carries_words_both_ways() {
     command.stdin(OwnedFd::from(segment.inheritable().unwrap()));
     let peer = Peer::start(command);
     exchange(&segment, peer);
+}
+
+#[test]
+fn a_ring_in_a_segment_carries_messages() {
+    let name = TestName::new("ring");
+    let layout = spsc::Layout::<Message>::new(16).unwrap();
+    let new = Options::new().create(&name, layout.bytes()).unwrap();
+    layout.init(&new).unwrap();
+    let segment = new.publish();
+    let peer = Peer::start(start_child("push", &name));
+    let mut consumer = spsc::Consumer::<Message, _>::attach(&segment).unwrap();
+    for expected in 0..MESSAGES {
+        let found = loop {
+            match consumer.try_pop() {
+                Err(spsc::PopError::Empty) => std::thread::yield_now(),
+                result => break result.unwrap(),
+            }
+        };
+        assert_eq!(found, message(expected));
+    }
+    peer.finish();
+    assert!(matches!(consumer.try_pop(), Err(spsc::PopError::Closed)));
+}
+
+fn push(name: &str) {
+    let segment = Options::new().attach(name, LONG).unwrap();
+    let mut producer = spsc::Producer::<Message, _>::attach(&segment).unwrap();
+    for number in 0..MESSAGES {
+        while let Err(error) = producer.try_push(message(number)) {
+            assert!(matches!(error, spsc::PushError::Full(_)), "{error:?}");
+            std::thread::yield_now();
+        }
+    }
+    producer.close();
+}
+
+#[test]
+fn a_ring_of_another_type_is_the_rings_own_error() {
+    let attach = || -> Result<(), Error> {
+        let layout = spsc::Layout::<Message>::new(16)?;
+        let new = Options::new().create_anonymous(layout.bytes())?;
+        layout.init(&new)?;
+        spsc::Consumer::<u64, _>::attach(&new.publish())?;
+        Ok(())
+    };
+    let expected = ring_core::Error::WrongElementSize { found: 56, expected: 8 };
+    assert_eq!(attach(), Err(Error::Ring(expected)));
 }
 
 #[test]

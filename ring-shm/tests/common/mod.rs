@@ -1,7 +1,8 @@
 //! What the tests share: names that clean up after themselves, other processes, and words in shared memory.
 //!
-//! The other process of a test is the test binary itself, started again to run one ignored test called `child`,
-//! which finds its role and its arguments in the environment and answers on lines that begin with "=> ".
+//! The other process of a test is the test binary itself, started again to run one ignored test called
+//! `child`, which finds its role and its arguments in the environment and answers on lines that begin with
+//! "=> ".
 //!
 //! # Safety
 //!
