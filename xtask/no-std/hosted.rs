@@ -17,6 +17,10 @@ extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     0
 }
 
+/// The compiled core names it, though nothing here unwinds.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     // SAFETY: ends the program.

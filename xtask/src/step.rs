@@ -1,11 +1,12 @@
 //! Steps that run one after the other, and the table at the end.
 
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
@@ -64,12 +65,13 @@ impl Runner {
     /// Runs a command to its end and keeps what it says.
     pub(crate) fn capture(&self, command: &mut Command) -> Result<Captured> {
         let log = File::create(&self.log).with_context(|| format!("cannot write {}", self.log.display()))?;
+        let program = PathBuf::from(command.get_program());
         let mut child = command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+            .with_context(|| format!("cannot start {}", program.display()))?;
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
@@ -80,7 +82,7 @@ impl Runner {
         clear_progress();
         let mut output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
         if !status.success() {
-            output.push_str(&format!("{} ended with {status}\n", command.get_program().display()));
+            output.push_str(&format!("{} ended with {status}\n", program.display()));
         }
         Ok(Captured { success: status.success(), output })
     }

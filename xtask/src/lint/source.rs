@@ -7,9 +7,9 @@
 mod tests;
 mod walk;
 
+use core::str::FromStr;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use proc_macro2::{TokenStream, TokenTree};

@@ -171,8 +171,12 @@ fn cfg_loom_in_each_of_its_forms() {
             g();
         }
         #[cfg(any(test, loom))]
-        extern crate std;";
-    assert_eq!(source(text).facts.loom_cfgs, [2, 4, 6, 7]);
+        extern crate std;
+        #[cfg(not(loom))]
+        const _: () = assert!(size_of::<Header>() == 128);
+        #[cfg(not(loom))]
+        const SPINS: u32 = 16;";
+    assert_eq!(source(text).facts.loom_cfgs, [2, 4, 6, 7, 14]);
 }
 
 #[test]
