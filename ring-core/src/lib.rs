@@ -17,6 +17,8 @@ mod region;
 pub mod spsc;
 #[doc(hidden)]
 pub mod sync;
+#[cfg(all(test, feature = "alloc"))]
+mod testing;
 
 pub use error::Error;
 pub use header::{ARCHITECTURE, MAGIC, VERSION};

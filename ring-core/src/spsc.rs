@@ -39,7 +39,7 @@ mod layout;
 mod memory;
 mod producer;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;
 
 pub use consumer::{Consumer, Delivery, Drain, PopError};

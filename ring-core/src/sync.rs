@@ -23,7 +23,32 @@ pub use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU64, Ordering};
+pub use loom::sync::atomic::Ordering;
+
+/// An atomic of loom's that can be laid over zeroed memory: [`place`] sees whether it was made already.
+#[cfg(loom)]
+#[derive(Debug)]
+#[repr(C)]
+pub struct AtomicU64 {
+    made: u64,
+    inner: loom::sync::atomic::AtomicU64,
+}
+
+#[cfg(loom)]
+impl AtomicU64 {
+    pub fn new(value: u64) -> Self {
+        Self { made: 1, inner: loom::sync::atomic::AtomicU64::new(value) }
+    }
+}
+
+#[cfg(loom)]
+impl core::ops::Deref for AtomicU64 {
+    type Target = loom::sync::atomic::AtomicU64;
+
+    fn deref(&self) -> &Self::Target {
+        &self.inner
+    }
+}
 
 /// Starts to bring the line at `address` near. A hint: it changes nothing, and any address will do.
 #[inline(always)]
@@ -54,7 +79,7 @@ pub(crate) const fn words_of<T>() -> usize {
 ///
 /// # Safety
 ///
-/// `at` is aligned, its bytes are initialised and valid for `'a`, and `T` is made of atomics.
+/// `at` is aligned, its bytes are initialised and valid for `'a`, and `T` is made of atomics, with one in front.
 #[cfg(not(loom))]
 pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, _new: impl FnOnce() -> T) -> &'a T {
     // SAFETY: the caller's promise is that of `as_ref`, and atomics may be shared.
@@ -63,9 +88,12 @@ pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, _new: impl FnOnce() -> T) -> &
 
 #[cfg(loom)]
 pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, new: impl FnOnce() -> T) -> &'a T {
-    // SAFETY: the caller's promise: valid and aligned.
-    unsafe { at.write(new()) };
-    // SAFETY: just written.
+    // SAFETY: the caller's promise: valid, aligned, and an `AtomicU64` in front.
+    if unsafe { at.cast::<u64>().read() } == 0 {
+        // SAFETY: the caller's promise: valid and aligned.
+        unsafe { at.write(new()) };
+    }
+    // SAFETY: written just now or earlier.
     unsafe { at.as_ref() }
 }
 

@@ -72,8 +72,8 @@ impl Header {
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct SlotEnd {
-    tracker: Tracker,
     sequence: AtomicU64,
+    tracker: Tracker,
 }
 
 /// Addresses and private copies of the shape. The handle that has it keeps the region.
@@ -276,7 +276,7 @@ impl<T: Message> Memory<T> {
 
 impl SlotEnd {
     fn new() -> Self {
-        Self { tracker: Tracker::new(), sequence: AtomicU64::new(0) }
+        Self { sequence: AtomicU64::new(0), tracker: Tracker::new() }
     }
 }
 

@@ -1,0 +1,28 @@
+//! What the tests of all rings share: bodies run under loom, exhaustively and small, and natively, many times
+//! and large.
+
+use alloc::sync::Arc;
+
+use crate::HeapRegion;
+
+#[cfg(loom)]
+pub(crate) use loom::{model, thread};
+#[cfg(not(loom))]
+pub(crate) use std::thread;
+
+/// Runs `body` in real threads, again and again.
+#[cfg(not(loom))]
+pub(crate) fn model(body: impl Fn() + Send + Sync + 'static) {
+    for _ in 0..20 {
+        body();
+    }
+}
+
+/// As many as `native`, or as `loom` where every step is a branch of the search.
+pub(crate) const fn scaled(loom: u64, native: u64) -> u64 {
+    if cfg!(loom) { loom } else { native }
+}
+
+pub(crate) fn heap(bytes: usize) -> Arc<HeapRegion> {
+    Arc::new(HeapRegion::new(bytes))
+}
