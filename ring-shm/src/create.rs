@@ -9,7 +9,7 @@ use crate::options::{Otherwise, Pages};
 use crate::place::{Directory, HUGE_PAGE_BYTES, Places};
 use crate::segment::{NewSegment, Segment};
 use crate::sys::{self, FileSystemKind, Identity};
-use crate::{Descriptor, Errno, Error, Options};
+use crate::{Descriptor, Errno, Error, Options, memory};
 
 /// What the kernel shows for a segment without a name, in /proc/PID/maps say.
 const ANONYMOUS: &core::ffi::CStr = c"ring-shm";
@@ -144,15 +144,19 @@ fn fill(
         .ok()
         .and_then(|page_bytes| Layout::new(bytes, page_bytes))
         .ok_or(no_space(Errno::FBIG))?;
+    if !huge && !fits_memory(&layout) {
+        return Err(no_space(Errno::NOSPC));
+    }
     set_mode(options, &descriptor)?;
-    reserve(&descriptor, &layout).map_err(|error| match error {
+    let sort = |operation, error| match error {
         Errno::NOSPC | Errno::NOMEM | Errno::FBIG => no_space(error),
-        error => Error::os("reserve memory", error),
-    })?;
-    let mapping = Mapping::new(&descriptor, layout.file_bytes).map_err(|error| match error {
-        Errno::NOMEM => no_space(error),
-        error => Error::os("map the new segment", error),
-    })?;
+        error => Error::os(operation, error),
+    };
+    // Mapped first: of huge pages that takes all from the pool or none, and not page by page till it is
+    // empty.
+    let mapping =
+        Mapping::new(&descriptor, layout.file_bytes).map_err(|error| sort("map the new segment", error))?;
+    sys::reserve(&descriptor, layout.file_bytes).map_err(|error| sort("reserve memory", error))?;
     mapping.header().write(&layout);
     let segment = Segment::new(options, descriptor, mapping, layout, name)?;
     Ok(NewSegment::new(segment, guard))
@@ -167,10 +171,8 @@ fn set_mode(options: &Options, descriptor: &Descriptor) -> Result<(), Error> {
     sys::set_mode(descriptor, options.mode).map_err(|error| Error::os("set the segment's mode", error))
 }
 
-fn reserve(descriptor: &Descriptor, layout: &Layout) -> Result<(), Errno> {
-    // An anonymous file has no limit: the kernel would fill the machine, then kill processes.
-    if sys::memory_bytes().is_ok_and(|memory_bytes| layout.file_bytes as u64 > memory_bytes) {
-        return Err(Errno::NOSPC);
-    }
-    sys::reserve(descriptor, layout.file_bytes)
+/// Whether the machine has memory for it. Where it has not, the kernel would take every page there is, also
+/// for a file system that claims to have room, and then kill processes that have nothing to do with it.
+fn fits_memory(layout: &Layout) -> bool {
+    memory::available_bytes().is_none_or(|available_bytes| layout.file_bytes as u64 <= available_bytes)
 }

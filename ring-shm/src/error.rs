@@ -81,12 +81,14 @@ pub enum Error {
     /// The descriptor or the name is not a file of shared memory.
     #[error("not shared memory: a segment is a memfd, or a file in /dev/shm (tmpfs) or on a hugetlbfs mount")]
     NotSharedMemory,
-    /// There is no room for the segment.
-    #[error("no space for {bytes} bytes ({source}): free some in /dev/shm, enlarge it, or ask for less")]
+    /// There is no room for the segment, in its file system or in the machine.
+    #[error(
+        "no space for {bytes} bytes ({source}): free some memory or /dev/shm, enlarge it, or ask for less"
+    )]
     NoSpace {
         /// What the segment would take.
         bytes: u64,
-        /// What the kernel said.
+        /// What the kernel said, or would say.
         source: Errno,
     },
     /// This user may not do that.

@@ -108,8 +108,8 @@ impl Options {
     /// the first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All
     /// its memory is reserved here. It lives until its name is removed and its last user is gone.
     ///
-    /// The kernel does not say whether a memory limit (cgroup) has room for the segment: one that has not
-    /// kills a process of the group.
+    /// A segment that does not fit the memory that the kernel calls available is [`Error::NoSpace`]. Only the
+    /// limit of a control group is not foreseen: the kernel kills a process of the group that goes beyond it.
     ///
     /// # Errors
     ///

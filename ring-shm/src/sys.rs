@@ -2,9 +2,9 @@
 //!
 //! # Safety
 //!
-//! Every foreign call of this crate is here. A [`Descriptor`] is open for as long as it lives, a `&CStr` ends in
-//! a zero byte, and structures that the kernel fills are plain integers for which all zeroes are valid: the
-//! wrappers rest on nothing else, except where a wrapper is itself `unsafe`.
+//! Every foreign call of this crate is here. A [`Descriptor`] is open for as long as it lives, a `&CStr` ends
+//! in a zero byte, and structures that the kernel fills are plain integers for which all zeroes are valid:
+//! the wrappers rest on nothing else, except where a wrapper is itself `unsafe`.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char, c_int, c_long};

@@ -6,16 +6,19 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::os::unix::fs::MetadataExt;
 
-use common::{Peer, TestName, answer, in_shell, role, smaps_field, unlocked, word};
+use common::{Peer, SMALL_FILES, TestName, answer, in_shell, role, smaps_field, unlocked, word};
 use ring_shm::{Error, Locked, NameFault, Options, Region, unlink};
 
 #[test]
 #[ignore = "the other process of the tests in this file"]
 fn child() {
     let Some((role, name)) = role() else { return };
-    assert_eq!(role, "create with mode 0666");
-    let _segment = unlocked().mode(0o666).create(&name, 4096).unwrap().publish();
-    answer("created");
+    match &*role {
+        "create with mode 0666" => drop(unlocked().mode(0o666).create(&name, 4096).unwrap().publish()),
+        "ask for too much" => ask_for_too_much(&TestName::new("too-much")),
+        other => panic!("no such role: {other}"),
+    }
+    answer("done");
 }
 
 #[test]
@@ -165,9 +168,20 @@ fn whoever_attaches_has_every_page_present_too() {
 
 #[test]
 fn more_than_the_machine_has_is_no_space() {
-    let name = TestName::new("too-much");
-    for bytes in [1 << 46, usize::MAX / 2, usize::MAX - 4096, usize::MAX] {
-        let named = unlocked().create(&name, bytes).unwrap_err();
+    let peer = Peer::start(in_shell("ask for too much", "", SMALL_FILES));
+    assert_eq!(peer.finish(), ["done"]);
+}
+
+fn ask_for_too_much(name: &TestName) {
+    let tables = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let kib = |field: &str| -> usize {
+        let value = tables.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+    };
+    // The rest is for what others free meanwhile.
+    let just_too_much = (kib("MemAvailable:") + kib("SwapFree:")) * 1024 + (4 << 30);
+    for bytes in [just_too_much, 1 << 46, usize::MAX / 2, usize::MAX - 4096, usize::MAX] {
+        let named = unlocked().create(name, bytes).unwrap_err();
         assert!(matches!(named, Error::NoSpace { bytes: found, .. } if found == bytes as u64), "{named:?}");
         assert!(!name.path().exists());
         let anonymous = unlocked().create_anonymous(bytes).unwrap_err();
@@ -187,7 +201,7 @@ fn the_mode_is_the_one_asked_for() {
         assert_eq!(mode(), asked);
     }
     let peer = Peer::start(in_shell("create with mode 0666", &name, "umask 077"));
-    assert_eq!(peer.finish(), ["created"]);
+    assert_eq!(peer.finish(), ["done"]);
     assert_eq!(mode(), 0o666);
 }
 

@@ -51,6 +51,10 @@ impl Drop for TestName {
     }
 }
 
+/// For a shell: no file over 512 MiB, so that a segment that is wrongly granted kills the child, not the
+/// machine.
+pub(crate) const SMALL_FILES: &str = "ulimit -f 1048576";
+
 /// Options that leave limits on locked memory to other tests.
 pub(crate) fn unlocked() -> Options {
     Options::new().lock(Lock::Never)
