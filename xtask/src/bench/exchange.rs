@@ -1,0 +1,166 @@
+//! The closed loop: message, answer, message, answer.
+//!
+//! The clock steps too coarsely for one exchange, so median and mean come from blocks of 64; what tails look
+//! like only single exchanges can tell. Both are halved to one way.
+
+use core::hint::black_box;
+
+use super::arms::{Message, Receiver, Samples, Sender, Slice, Timer};
+
+/// Round trips in a block.
+pub(crate) const BLOCK: u64 = 64;
+
+/// One exchange of numbered messages.
+pub(crate) trait Exchange {
+    /// Sends message `number` and returns when its answer is here.
+    fn ping(&mut self, number: u64);
+
+    /// Waits for message `number`, then answers it.
+    fn pong(&mut self, number: u64);
+}
+
+/// Runs a slice of round trips, and measures.
+pub(crate) fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: Timer) -> Samples {
+    let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
+    let mut number = *next;
+    let mut block_ticks = stamps(blocks);
+    let mut single_ticks = stamps(singles);
+
+    for _ in 0..warm_up {
+        exchange.ping(number);
+        number += 1;
+    }
+    for ticks in &mut block_ticks {
+        let start = timer.start();
+        for _ in 0..BLOCK {
+            exchange.ping(number);
+            number += 1;
+        }
+        *ticks = timer.stop() - start;
+    }
+    for ticks in &mut single_ticks {
+        let start = timer.start();
+        exchange.ping(number);
+        number += 1;
+        *ticks = timer.stop() - start;
+    }
+    *next = number;
+
+    Samples {
+        centre: block_ticks.iter().map(|&ticks| one_way_ns(timer.net_ns(ticks), BLOCK)).collect(),
+        tails: single_ticks.iter().map(|&ticks| one_way_ns(timer.net_ns(ticks), 1)).collect(),
+        messages: singles,
+    }
+}
+
+/// Runs the other side of a slice.
+pub(crate) fn follow(exchange: &mut impl Exchange, next: &mut u64, slice: Slice) {
+    let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
+    let end = *next + warm_up + blocks * BLOCK + singles;
+    for number in *next..end {
+        exchange.pong(number);
+    }
+    *next = end;
+}
+
+/// One way of so many round trips.
+fn one_way_ns(ns: f64, round_trips: u64) -> f64 {
+    ns / round_trips as f64 / 2.0
+}
+
+/// Room for stamps that is in the cache already.
+pub(crate) fn stamps(count: u64) -> Vec<u64> {
+    let mut stamps: Vec<u64> = (0..count).collect();
+    black_box(&mut stamps);
+    stamps
+}
+
+fn no_stream() -> ! {
+    unreachable!("this arm takes part in round trips only")
+}
+
+/// What this side writes to, what it reads from, and the number of the next message each way.
+#[derive(Debug)]
+pub(crate) struct Duplex<S, R> {
+    pub(crate) to: S,
+    pub(crate) from: R,
+    /// What the reader has added up, so that no word goes unread.
+    sum: u64,
+    next: u64,
+}
+
+impl<S: Sender, R: Receiver> Duplex<S, R> {
+    pub(crate) fn new(to: S, from: R) -> Self {
+        Self { to, from, sum: 0, next: 0 }
+    }
+
+    /// Runs a slice of round trips, and measures.
+    pub(crate) fn lead(&mut self, slice: Slice, timer: Timer) -> Samples {
+        let mut next = self.next;
+        let samples = lead(self, &mut next, slice, timer);
+        self.next = next;
+        black_box(self.sum);
+        samples
+    }
+
+    /// Runs the other side of a slice.
+    pub(crate) fn follow(&mut self, slice: Slice) {
+        let mut next = self.next;
+        follow(self, &mut next, slice);
+        self.next = next;
+        black_box(self.sum);
+    }
+
+    #[inline(always)]
+    fn send(&mut self, number: u64) {
+        while !self.to.try_send(&[number; 7]) {
+            core::hint::spin_loop();
+        }
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, number: u64) {
+        let message = loop {
+            if let Some(message) = self.from.try_receive() {
+                break message;
+            }
+            core::hint::spin_loop();
+        };
+        self.sum = self.sum.wrapping_add(sum(&message));
+        check(message[0], number);
+    }
+}
+
+impl<S: Sender, R: Receiver> Exchange for Duplex<S, R> {
+    #[inline(always)]
+    fn ping(&mut self, number: u64) {
+        self.send(number);
+        self.receive(number);
+    }
+
+    #[inline(always)]
+    fn pong(&mut self, number: u64) {
+        self.receive(number);
+        self.send(number);
+    }
+}
+
+/// All seven words of a message.
+#[inline(always)]
+pub(crate) fn sum(message: &Message) -> u64 {
+    message.iter().fold(0, |sum, word| sum.wrapping_add(*word))
+}
+
+/// Each message comes once and in order.
+#[inline(always)]
+pub(crate) fn check(found: u64, expected: u64) {
+    if found != expected {
+        out_of_order(found, expected);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_order(found: u64, expected: u64) -> ! {
+    panic!("message {found} arrived where {expected} was due")
+}

@@ -1,0 +1,162 @@
+//! What a suite measures: arms, series of slices over them, and the cases that are made from series.
+
+#[cfg(test)]
+mod tests;
+
+use super::arms::{Slice, Spec};
+use super::memory::Kind;
+use super::stream::Reader;
+
+/// Lines of the floor of whatever has no slots.
+pub(crate) const FLOOR_LINES: usize = 16;
+
+/// How much a run measures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    /// Rounds over all arms.
+    pub(crate) rounds: u32,
+    /// Shorter slices.
+    pub(crate) quick: bool,
+}
+
+/// One arm in one mode: a slice of it runs in each round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Series {
+    pub(crate) arm: usize,
+    pub(crate) slice: Slice,
+}
+
+/// Where the figures of a case come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// One series.
+    One(usize),
+    /// In each round the fastest of these.
+    Fastest([usize; 2]),
+}
+
+impl Source {
+    /// The series that it may come from.
+    pub(crate) fn series(&self) -> &[usize] {
+        match self {
+            Self::One(series) => core::slice::from_ref(series),
+            Self::Fastest(series) => series,
+        }
+    }
+}
+
+/// A row of the report.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    /// What it is compared with, in each round; nothing where there is no second CPU.
+    pub(crate) floor: Option<Source>,
+}
+
+/// All that a suite measures.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) suite: &'static str,
+    pub(crate) scale: Scale,
+    /// Whether two CPUs are there.
+    pub(crate) pair: bool,
+    pub(crate) specs: Vec<Spec>,
+    pub(crate) series: Vec<Series>,
+    pub(crate) cases: Vec<Case>,
+    /// What a round begins and ends with: the floor. Nothing where there is no second CPU.
+    pub(crate) edges: Option<Source>,
+    /// Cases that this host cannot run, and why.
+    pub(crate) missing: Vec<(String, String)>,
+}
+
+impl Plan {
+    /// No case yet.
+    pub(crate) fn new(suite: &'static str, scale: Scale, pair: bool) -> Self {
+        let mut plan = Self {
+            suite,
+            scale,
+            pair,
+            specs: vec![],
+            series: vec![],
+            cases: vec![],
+            edges: None,
+            missing: vec![],
+        };
+        plan.edges = pair.then(|| plan.floor(Kind::Usual, FLOOR_LINES));
+        plan
+    }
+
+    /// Adds a case of round trips. Its floor has so many lines, in memory of this kind.
+    pub(crate) fn round_trips(&mut self, name: &str, spec: Spec, kind: Kind, lines: usize) {
+        if self.takes(name, spec.needs_one_cpu()) {
+            let source = Source::One(self.series(spec, round_trip_slice(&spec, self.scale)));
+            self.add(name, source, kind, lines);
+        }
+    }
+
+    /// Adds a case of streaming.
+    pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader, kind: Kind, lines: usize) {
+        if self.takes(name, spec.needs_one_cpu()) {
+            let messages = if self.scale.quick { 50_000 } else { 120_000 };
+            let source = Source::One(self.series(spec, Slice::Stream { reader, messages }));
+            self.add(name, source, kind, lines);
+        }
+    }
+
+    /// Adds a floor as a case of its own. It is compared with the usual floor.
+    pub(crate) fn floor_case(&mut self, name: &str, kind: Kind, lines: usize) {
+        if self.takes(name, false) {
+            let source = self.floor(kind, lines);
+            self.add(name, source, Kind::Usual, FLOOR_LINES);
+        }
+    }
+
+    /// Says that a case cannot be had here.
+    pub(crate) fn miss(&mut self, name: &str, reason: &str) {
+        self.missing.push((name.into(), reason.into()));
+    }
+
+    fn takes(&mut self, name: &str, needs_one_cpu: bool) -> bool {
+        let takes = self.pair || needs_one_cpu;
+        if !takes {
+            self.miss(name, "needs two CPUs");
+        }
+        takes
+    }
+
+    fn add(&mut self, name: &str, source: Source, kind: Kind, lines: usize) {
+        let floor = self.pair.then(|| self.floor(kind, lines));
+        self.cases.push(Case { name: name.into(), source, floor });
+    }
+
+    /// The protocol-free exchange: over the same line, or over as many as a ring has slots.
+    fn floor(&mut self, kind: Kind, lines: usize) -> Source {
+        let specs = [Spec::SameLine { kind }, Spec::Rotating { kind, lines }];
+        Source::Fastest(specs.map(|spec| self.series(spec, round_trip_slice(&spec, self.scale))))
+    }
+
+    fn series(&mut self, spec: Spec, slice: Slice) -> usize {
+        let arm = index_of(&mut self.specs, spec);
+        index_of(&mut self.series, Series { arm, slice })
+    }
+}
+
+/// Where `item` stands in `items`, at the end if it is new.
+fn index_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
+    items.iter().position(|known| *known == item).unwrap_or_else(|| {
+        items.push(item);
+        items.len() - 1
+    })
+}
+
+/// 25 rounds give 10^6 single exchanges, with some to spare for rounds that are dropped. What sleeps in the
+/// kernel takes a hundred times as long, and so does fewer.
+fn round_trip_slice(spec: &Spec, scale: Scale) -> Slice {
+    match (spec.sleeps(), scale.quick) {
+        (false, false) => Slice::RoundTrips { warm_up: 2_000, blocks: 256, singles: 50_000 },
+        (false, true) => Slice::RoundTrips { warm_up: 2_000, blocks: 128, singles: 20_000 },
+        (true, false) => Slice::RoundTrips { warm_up: 50, blocks: 8, singles: 1_200 },
+        (true, true) => Slice::RoundTrips { warm_up: 50, blocks: 4, singles: 500 },
+    }
+}

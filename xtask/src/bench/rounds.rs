@@ -1,0 +1,171 @@
+//! Round after round, a slice of each series in changing order, and what comes out for each case.
+//!
+//! A ratio is formed inside a round, where both of its sides met the same machine. A round in which the floor
+//! itself moved by more than 30 % between its first and its last slice is dropped.
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use ring_tune::Recorder;
+
+use super::arms::Samples;
+use super::plan::{Plan, Source};
+
+/// The most that the floor may move within a round: last over first, or first over last.
+const FLOOR_MOVES: f64 = 1.3;
+
+/// What all rounds have shown of one case.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Samples for median and mean.
+    pub(crate) centre: Vec<f64>,
+    /// Samples for the tails.
+    pub(crate) tails: Recorder,
+    /// Messages that the tails stand on.
+    pub(crate) messages: u64,
+    /// The case's figure in each round that counts.
+    pub(crate) figures: Vec<f64>,
+    /// That figure over the floor's.
+    pub(crate) ratios: Vec<f64>,
+}
+
+/// What a suite has shown.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// One for each case of the plan.
+    pub(crate) tallies: Vec<Tally>,
+    /// Rounds that count.
+    pub(crate) rounds: u32,
+    /// Rounds in which the floor moved.
+    pub(crate) dropped: u32,
+}
+
+/// Runs all rounds. `run` runs a slice of a series, `begin` is told about each round.
+pub(crate) fn run(
+    plan: &Plan,
+    mut begin: impl FnMut(u32),
+    mut run: impl FnMut(usize) -> Result<Samples>,
+) -> Result<Outcome> {
+    let mut outcome = Outcome { tallies: vec![Tally::default(); plan.cases.len()], ..Outcome::default() };
+    for round in 0..plan.scale.rounds {
+        begin(round);
+        let edges = plan.edges.as_ref().map_or(&[][..], Source::series);
+        let mut samples = vec![Samples::default(); plan.series.len()];
+        for &series in edges {
+            samples[series] = run(series)?;
+        }
+        let first = plan.edges.as_ref().map(|edges| fastest(&samples, edges));
+        for series in order(plan.series.len(), round).into_iter().filter(|series| !edges.contains(series)) {
+            samples[series] = run(series)?;
+        }
+        let mut last = vec![Samples::default(); plan.series.len()];
+        for &series in edges {
+            last[series] = run(series)?;
+        }
+        if let (Some(edges), Some(first)) = (&plan.edges, first) {
+            if has_moved(samples[first].figure(), last[fastest(&last, edges)].figure()) {
+                outcome.dropped += 1;
+                continue;
+            }
+        }
+        for (samples, last) in samples.iter_mut().zip(last) {
+            samples.append(last);
+        }
+        outcome.add(plan, &samples);
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// Takes in a round that counts.
+    fn add(&mut self, plan: &Plan, samples: &[Samples]) {
+        self.rounds += 1;
+        for (case, tally) in plan.cases.iter().zip(&mut self.tallies) {
+            let source = &samples[fastest(samples, &case.source)];
+            let figure = source.figure();
+            tally.centre.extend(&source.centre);
+            for &ns in &source.tails {
+                tally.tails.record(ns);
+            }
+            tally.messages += source.messages;
+            tally.figures.push(figure);
+            if let Some(floor) = &case.floor {
+                tally.ratios.push(figure / samples[fastest(samples, floor)].figure());
+            }
+        }
+    }
+}
+
+impl Samples {
+    /// The one number that stands for the slices of a round.
+    fn figure(&self) -> f64 {
+        median(&self.centre)
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.centre.append(&mut other.centre);
+        self.tails.append(&mut other.tails);
+        self.messages += other.messages;
+    }
+}
+
+/// The series of a source that was the fastest in this round.
+fn fastest(samples: &[Samples], source: &Source) -> usize {
+    let figure = |series: &usize| samples[*series].figure();
+    let series = source.series().iter().min_by(|one, other| figure(one).total_cmp(&figure(other)));
+    *series.expect("a source has one series or more")
+}
+
+fn has_moved(first: f64, last: f64) -> bool {
+    first.max(last) > FLOOR_MOVES * first.min(last)
+}
+
+/// The series in an order that changes with the round, and is the same in each run.
+fn order(count: usize, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut state = u64::from(round);
+    for left in (1..count).rev() {
+        // SplitMix64, of which any seed will do.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let chosen = (mixed ^ (mixed >> 31)) % (left as u64 + 1);
+        order.swap(left, usize::try_from(chosen).expect("not above `left`"));
+    }
+    order
+}
+
+/// The middle value; the mean of the two in the middle of an even number. NaN of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => sorted[count / 2],
+        count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
+    }
+}
+
+/// Median, smallest and largest of values that rounds have shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Spread {
+    /// Nothing where there are no values.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+        let min = values.iter().copied().min_by(f64::total_cmp)?;
+        let max = values.iter().copied().max_by(f64::total_cmp)?;
+        Some(Self { median: median(values), min, max })
+    }
+}
+
+impl core::fmt::Display for Spread {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(formatter, "{:.2} [{:.2}–{:.2}]", self.median, self.min, self.max)
+    }
+}

@@ -1,0 +1,61 @@
+//! The figures of one case, as they are printed and written.
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use super::plan::Plan;
+use super::rounds::{Outcome, Spread, Tally, median};
+
+/// Times in nanoseconds. What is missing is null.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Row {
+    pub(crate) suite: &'static str,
+    pub(crate) case: String,
+    pub(crate) unit: &'static str,
+    pub(crate) p50: Option<f64>,
+    pub(crate) p90: Option<f64>,
+    pub(crate) p99: Option<f64>,
+    pub(crate) p999: Option<f64>,
+    /// Of 10^6 samples or more.
+    pub(crate) p9999: Option<f64>,
+    pub(crate) max: Option<f64>,
+    pub(crate) mean: Option<f64>,
+    pub(crate) samples: u64,
+    pub(crate) rounds: u32,
+    pub(crate) dropped_rounds: u32,
+    pub(crate) ratio_to_floor: Option<f64>,
+    pub(crate) ratio_min: Option<f64>,
+    pub(crate) ratio_max: Option<f64>,
+}
+
+/// The rows of a suite, in the order of its cases.
+pub(crate) fn rows(plan: &Plan, outcome: &Outcome) -> Vec<Row> {
+    let cases = plan.cases.iter().zip(&outcome.tallies);
+    cases.map(|(case, tally)| row(plan.suite, &case.name, tally, outcome)).collect()
+}
+
+fn row(suite: &'static str, case: &str, tally: &Tally, outcome: &Outcome) -> Row {
+    let tails = tally.tails.summary();
+    let ratio = Spread::of(&tally.ratios);
+    let is_there = !tally.centre.is_empty();
+    Row {
+        suite,
+        case: case.into(),
+        unit: "ns",
+        p50: is_there.then(|| median(&tally.centre)),
+        p90: tails.map(|tails| tails.p90_ns),
+        p99: tails.map(|tails| tails.p99_ns),
+        p999: tails.map(|tails| tails.p999_ns),
+        p9999: tails.and_then(|tails| tails.p9999_ns),
+        max: tails.map(|tails| tails.max_ns),
+        mean: is_there.then(|| tally.centre.iter().sum::<f64>() / tally.centre.len() as f64),
+        samples: tally.messages,
+        rounds: outcome.rounds,
+        dropped_rounds: outcome.dropped,
+        ratio_to_floor: ratio.map(|ratio| ratio.median),
+        ratio_min: ratio.map(|ratio| ratio.min),
+        ratio_max: ratio.map(|ratio| ratio.max),
+    }
+}

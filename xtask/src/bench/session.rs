@@ -1,0 +1,77 @@
+//! The arms of a plan, made in both processes, for as long as a suite runs.
+
+use anyhow::{Context, Result};
+use ring_shm::Report;
+use ring_tune::Clock;
+
+use super::arms::{Arm, Samples, Side, Timer};
+use super::memory::{Kind, Memory};
+use super::plan::Plan;
+use super::process::Peer;
+
+/// Both processes, ready to run slices.
+pub(crate) struct Session {
+    arms: Vec<Box<dyn Arm>>,
+    peer: Peer,
+    timer: Timer,
+    report: Option<Report>,
+}
+
+impl Session {
+    /// Makes memory, arms and peer.
+    pub(crate) fn start(plan: &Plan, peer_cpu: usize, clock: Clock) -> Result<Self> {
+        let mut memory = make_memory(plan)?;
+        let mut arms = Vec::new();
+        let mut theirs = Vec::new();
+        for spec in &plan.specs {
+            let (ours, peers) = match spec.channel() {
+                Some(channel) => {
+                    let ends = channel.open().context("cannot open what an arm needs of the kernel")?;
+                    (ends.lead, ends.peer)
+                }
+                None => (vec![], vec![]),
+            };
+            arms.push(spec.make(Side::Lead, &mut memory, ours)?);
+            theirs.push((*spec, peers));
+        }
+        let peer = Peer::start(peer_cpu, &memory, theirs)?;
+        Ok(Self { arms, peer, timer: Timer::new(clock), report: memory.report(Kind::Usual) })
+    }
+
+    /// Runs a slice of a series in both processes.
+    pub(crate) fn run(&mut self, plan: &Plan, series: usize) -> Result<Samples> {
+        let series = plan.series[series];
+        self.peer.follow(series.arm, series.slice)?;
+        let samples = self.arms[series.arm].lead(series.slice, self.timer);
+        self.peer.wait_for_answer()?;
+        Ok(samples)
+    }
+
+    /// What a start and a stop of the clock cost, which is taken off.
+    pub(crate) fn clock_cost_ns(&self) -> f64 {
+        self.timer.cost_ns
+    }
+
+    /// The memory that was obtained.
+    pub(crate) fn report(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// Process id of the peer.
+    pub(crate) fn peer_id(&self) -> u32 {
+        self.peer.id()
+    }
+}
+
+fn make_memory(plan: &Plan) -> Result<Memory> {
+    let parts: Vec<(Kind, usize)> = plan.specs.iter().flat_map(|spec| spec.parts()).collect();
+    let mut memory = Memory::default();
+    for kind in [Kind::Usual, Kind::Base, Kind::Huge] {
+        let lengths: Vec<usize> =
+            parts.iter().filter(|part| part.0 == kind).map(|&(_, bytes)| bytes).collect();
+        if !lengths.is_empty() {
+            memory.create(kind, &lengths).context("cannot make the shared segment")?;
+        }
+    }
+    Ok(memory)
+}

@@ -1,0 +1,83 @@
+//! The suites: what each measures, and how its figures read.
+
+pub(crate) mod breakdown;
+pub(crate) mod pingpong;
+pub(crate) mod stream;
+
+use super::plan::{Plan, Scale};
+use super::rounds::{Outcome, Spread};
+
+/// A suite, by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Suite {
+    /// One-way time of a message in a closed loop.
+    Pingpong,
+    /// Time per message, as fast as they go.
+    Stream,
+    /// What each part of a message costs.
+    Breakdown,
+}
+
+impl Suite {
+    /// All, in the order of a run.
+    pub(crate) const ALL: [Self; 3] = [Self::Pingpong, Self::Stream, Self::Breakdown];
+
+    /// What it measures. `pair` says whether two CPUs are there.
+    pub(crate) fn plan(self, scale: Scale, pair: bool) -> Plan {
+        match self {
+            Self::Pingpong => pingpong::plan(scale, pair),
+            Self::Stream => stream::plan(scale, pair),
+            Self::Breakdown => breakdown::plan(scale, pair),
+        }
+    }
+
+    /// What its figures are.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Pingpong => "pingpong: one way of a 56-byte message in a closed loop between two processes",
+            Self::Stream => "stream: time per 56-byte message, one process writing, the other reading",
+            Self::Breakdown => "breakdown: what each part of a message costs, one change at a time",
+        }
+    }
+
+    /// What follows its table.
+    pub(crate) fn reading(self, plan: &Plan, outcome: &Outcome) -> String {
+        match self {
+            Self::Pingpong => pingpong::reading(plan, outcome),
+            Self::Stream => stream::reading(plan, outcome),
+            Self::Breakdown => breakdown::reading(plan, outcome),
+        }
+    }
+}
+
+/// The figure of a case in each round that counts.
+fn figures<'a>(plan: &Plan, outcome: &'a Outcome, case: &str) -> &'a [f64] {
+    let index = plan.cases.iter().position(|known| known.name == case);
+    index.and_then(|index| outcome.tallies.get(index)).map_or(&[], |tally| &tally.figures)
+}
+
+/// A case over another, formed in each round.
+fn ratio(plan: &Plan, outcome: &Outcome, case: &str, over: &str) -> Option<Spread> {
+    combined(plan, outcome, case, over, |case, over| case / over)
+}
+
+/// A case less another, formed in each round.
+fn difference(plan: &Plan, outcome: &Outcome, case: &str, less: &str) -> Option<Spread> {
+    combined(plan, outcome, case, less, |case, less| case - less)
+}
+
+fn combined(
+    plan: &Plan,
+    outcome: &Outcome,
+    one: &str,
+    other: &str,
+    combine: impl Fn(f64, f64) -> f64,
+) -> Option<Spread> {
+    let (one, other) = (figures(plan, outcome, one), figures(plan, outcome, other));
+    Spread::of(&one.iter().zip(other).map(|(&one, &other)| combine(one, other)).collect::<Vec<_>>())
+}
+
+/// The median of a case's figures.
+fn figure(plan: &Plan, outcome: &Outcome, case: &str) -> Option<f64> {
+    Spread::of(figures(plan, outcome, case)).map(|spread| spread.median)
+}

@@ -1,0 +1,41 @@
+//! Time per message, as fast as they go.
+
+use super::ratio;
+use crate::bench::arms::{Change, Spec};
+use crate::bench::memory::Kind;
+use crate::bench::plan::{Plan, Scale};
+use crate::bench::rounds::Outcome;
+use crate::bench::stream::Reader;
+use crate::bench::table::Table;
+
+const DEPTHS: [usize; 4] = [8, 16, 32, 1024];
+
+/// What follows the depth in a name, and the reader that it means.
+const READERS: [(&str, Reader); 3] = [("", Reader::Equal), ("/fast", Reader::Fast), ("/slow", Reader::Slow)];
+
+pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
+    let mut plan = Plan::new("stream", scale, pair);
+    for (ring, (suffix, reader)) in ["spsc", "index"].iter().flat_map(|ring| READERS.map(|reader| (ring, reader))) {
+        for depth in DEPTHS {
+            let spec = match *ring {
+                "spsc" => Spec::Spsc { kind: Kind::Usual, depth: depth as u64, change: Change::None },
+                _ => Spec::Index { depth: depth as u64 },
+            };
+            plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader, Kind::Usual, depth);
+        }
+    }
+    plan
+}
+
+pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
+    let mut table = Table::new(&["spsc over index", "equal", "fast", "slow"]);
+    for depth in DEPTHS {
+        let mut line = vec![format!("depth {depth}")];
+        line.extend(READERS.map(|(suffix, _)| {
+            let [spsc, index] = ["spsc", "index"].map(|ring| format!("{ring}/{depth}{suffix}"));
+            ratio(plan, outcome, &spsc, &index).map_or("–".into(), |ratio| ratio.to_string())
+        }));
+        table.push(line);
+    }
+    if outcome.rounds == 0 { String::new() } else { table.to_string() }
+}
