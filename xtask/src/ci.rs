@@ -1,4 +1,13 @@
-//! ci
-pub(crate) fn run() -> anyhow::Result<()> {
-    Ok(())
+//! `cargo xtask ci`: exactly what CI runs.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::{lint, test};
+
+/// Lint, then test.
+pub(crate) fn run() -> Result<ExitCode> {
+    lint::run()?;
+    test::run(&test::Args::default())
 }

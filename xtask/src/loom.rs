@@ -1,6 +1,44 @@
-//! loom
+//! `cargo xtask loom`: the models alone.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::Workspace;
+
+/// The crates that have models.
+const CRATES: [&str; 1] = ["ring-core"];
+
+/// Bounds the search where no other bound is asked for: what goes wrong needs fewer switches than this.
+const PREEMPTIONS: u32 = 3;
+
+/// What to explore, and how far.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-pub(crate) fn run(_: &Args) -> anyhow::Result<()> {
-    Ok(())
+pub(crate) struct Args {
+    /// Run only the models whose name contains this
+    filter: Option<String>,
+
+    /// How often a thread may be interrupted in one execution; 3 unless LOOM_MAX_PREEMPTIONS says otherwise
+    #[arg(long, value_name = "N")]
+    preemptions: Option<u32>,
+}
+
+/// Runs the models, with their output as it comes.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut command = models(&Workspace::find()?, args.preemptions);
+    command.arg("--").args(&args.filter);
+    if command.status().context("cannot start cargo")?.success() { Ok(()) } else { bail!("a model failed") }
+}
+
+/// The test runner over all models; arguments for it may follow after `--`.
+pub(crate) fn models(workspace: &Workspace, preemptions: Option<u32>) -> Command {
+    let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
+    command.args(["test", "--release", "--lib", "--all-features"]);
+    command.args(CRATES.map(|name| format!("--package={name}")));
+    // A search that is cut off would pass for one that found nothing.
+    command.env_remove("LOOM_MAX_DURATION").env_remove("LOOM_MAX_PERMUTATIONS");
+    if preemptions.is_some() || std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+        command.env("LOOM_MAX_PREEMPTIONS", preemptions.unwrap_or(PREEMPTIONS).to_string());
+    }
+    command
 }

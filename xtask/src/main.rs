@@ -41,16 +41,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let succeeded = |()| ExitCode::SUCCESS;
     let result = match Cli::parse().command {
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => bench::run(args).map(succeeded),
         Command::Test(args) => test::run(&args),
-        Command::Loom(args) => loom::run(&args),
-        Command::Lint => lint::run(),
-        Command::Arm => arm::run(),
+        Command::Loom(args) => loom::run(&args).map(succeeded),
+        Command::Lint => lint::run().map(succeeded),
+        Command::Arm => arm::run().map(succeeded),
         Command::Ci => ci::run(),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

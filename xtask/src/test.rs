@@ -1,6 +1,102 @@
-//! test
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-pub(crate) fn run(_: &Args) -> anyhow::Result<()> {
-    Ok(())
+//! `cargo xtask test`: every test there is, and one summary.
+
+mod counts;
+mod sanitizer;
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::loom;
+use crate::step::{Outcome, Runner};
+use crate::workspace::Workspace;
+use counts::Counts;
+
+/// Tests read this for the figures of a soak run.
+const LONG: &str = "RING_LONG";
+
+/// How long it may take.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Soak: the stress tests pass a hundred times as many messages
+    #[arg(long)]
+    long: bool,
+}
+
+/// Runs every step, also after one has failed, and ends with a line `N passed, N failed, N skipped`.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    let mut summary =
+        Summary { workspace: &workspace, long: args.long, rows: Vec::new(), total: Counts::default() };
+
+    summary.step("unit, integration and doc tests", Ok(native(&workspace)))?;
+    summary.step("loom models", Ok(loom::models(&workspace, None)))?;
+    summary.step("ThreadSanitizer: ring-core", sanitizer::THREAD.tests(&workspace, &["ring-core"]))?;
+    summary.step(
+        "AddressSanitizer: ring-core, ring-shm",
+        sanitizer::ADDRESS.tests(&workspace, &["ring-core", "ring-shm"]),
+    )?;
+
+    summary.print();
+    Ok(if summary.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn native(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo();
+    command.args(["test", "--workspace", "--all-features"]);
+    command
+}
+
+struct Summary<'a> {
+    workspace: &'a Workspace,
+    long: bool,
+    rows: Vec<String>,
+    total: Counts,
+}
+
+impl Summary<'_> {
+    /// Runs a test runner to its end; in its place stands the reason where it cannot run here.
+    fn step(&mut self, name: &str, command: Result<Command, String>) -> Result<()> {
+        let runner = Runner::new(self.workspace, &format!("test {name}"))?;
+        let (counts, outcome) = match command {
+            Ok(mut command) => self.run(&runner, &mut command)?,
+            Err(reason) => (Counts { skipped: 1, ..Counts::default() }, Outcome::Skipped(reason)),
+        };
+        let Counts { passed, failed, skipped } = counts;
+        let seconds = runner.seconds();
+        let mut row = format!("{name:<40} {passed:>6} {failed:>6} {skipped:>7} {seconds:>7.1}");
+        match outcome {
+            Outcome::Passed => {}
+            Outcome::Skipped(reason) => row.push_str(&format!("  skipped: {reason}")),
+            Outcome::Failed(output) => println!("{name} FAILED\n\n{}\n", output.trim_end()),
+        }
+        self.rows.push(row);
+        self.total += counts;
+        Ok(())
+    }
+
+    fn run(&self, runner: &Runner, command: &mut Command) -> Result<(Counts, Outcome)> {
+        command.arg("--no-fail-fast");
+        if self.long {
+            command.env(LONG, "1");
+        }
+        let captured = runner.capture(command)?;
+        let mut counts = Counts::read(&captured.output);
+        let outcome = if captured.success && counts.passed == 0 {
+            Outcome::Failed(format!("{}\nno test ran", captured.output))
+        } else {
+            captured.into()
+        };
+        // A step that does not compile, or is killed, has no line that says so.
+        if matches!(outcome, Outcome::Failed(_)) {
+            counts.failed = counts.failed.max(1);
+        }
+        Ok((counts, outcome))
+    }
+
+    fn print(&self) {
+        println!("{:<40} {:>6} {:>6} {:>7} {:>7}", "step", "passed", "failed", "skipped", "seconds");
+        self.rows.iter().for_each(|row| println!("{row}"));
+        println!("{}", self.total);
+    }
 }
