@@ -7,9 +7,13 @@
 
 mod arms;
 mod exchange;
+mod host;
+mod json;
 mod memory;
 mod plan;
+mod probe;
 mod process;
+mod progress;
 mod rounds;
 mod row;
 mod session;
@@ -20,8 +24,15 @@ mod watch;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use plan::Scale;
+use anyhow::{Context, Result};
+use ring_tune::Clock;
+
+use host::{Disturbance, Host};
+use json::Output;
+use memory::{Kind, Memory};
+use plan::{Plan, Scale};
+use progress::Progress;
+use row::Row;
 use session::Session;
 use suites::Suite;
 
@@ -37,7 +48,7 @@ pub(crate) struct Args {
     /// Only these suites
     #[arg(long, value_name = "A[,B]", value_delimiter = ',')]
     suite: Vec<Suite>,
-    /// The two CPUs to run on [default: two cores that share the last-level cache]
+    /// The CPUs of the two processes [default: two cores that share the last-level cache]
     #[arg(long, value_name = "A,B")]
     cpus: Option<String>,
     /// Rounds over all arms [default: 25, or 7 with --quick]
@@ -48,22 +59,105 @@ pub(crate) struct Args {
     peer: Option<String>,
 }
 
+/// Runs the suites that the user asks for; or follows, as the other process.
 pub(crate) fn run(args: Args) -> Result<()> {
+    probe::keep();
     if let Some(orders) = &args.peer {
         return process::be_peer(orders);
     }
     let scale = Scale { rounds: args.rounds.unwrap_or(if args.quick { 7 } else { 25 }), quick: args.quick };
-    ring_tune::pin_to(0)?;
-    let clock = ring_tune::Clock::new();
     let suites = if args.suite.is_empty() { Suite::ALL.to_vec() } else { args.suite };
-    for suite in suites {
-        let plan = suite.plan(scale, true);
-        let mut session = Session::start(&plan, 1, clock)?;
-        let outcome = rounds::run(&plan, |_| (), |series| session.run(&plan, series))?;
-        println!("\n{}\n", suite.title());
-        print!("{}", table::of_rows(&row::rows(&plan, &outcome)));
-        println!("{} rounds, {} dropped; clock {}", outcome.rounds, outcome.dropped, session.clock_cost_ns());
-        println!("\n{}", suite.reading(&plan, &outcome));
+    let allowed: Vec<usize> = ring_tune::allowed_cpus()?.iter().collect();
+    let cpus = match &args.cpus {
+        Some(text) => host::parse(text, &allowed)?,
+        None => host::choose(&allowed),
+    };
+    let output = args.json.as_deref().map(Output::create).transpose()?;
+
+    ring_tune::pin_to(cpus[0])?;
+    let clock = Clock::new();
+    let mut host = Host::look(cpus, &clock, &obtainable_memory()?);
+    println!("{host}");
+    if cpus[0] == cpus[1] {
+        println!("One CPU only: what needs two at a time is left out, and there is no floor to compare with.");
     }
-    Ok(())
+
+    let mut rows = Vec::new();
+    let mut disturbance = Disturbance::default();
+    for suite in suites {
+        let (measured, seen) = run_suite(suite, scale, &host, clock)?;
+        rows.extend(measured);
+        disturbance = disturbance.and(seen);
+    }
+    conclude(&mut host, disturbance);
+    output.map_or(Ok(()), |output| output.write(&host, &rows))
+}
+
+/// The memory that a suite's segment would be made of now.
+fn obtainable_memory() -> Result<ring_shm::Report> {
+    let mut memory = Memory::default();
+    memory.create(Kind::Usual, &[1])?;
+    let (_, report) = memory.reports().pop().context("a segment was made and has no report")?;
+    Ok(report)
+}
+
+fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(Vec<Row>, Disturbance)> {
+    let [lead, peer] = host.cpus;
+    let mut plan = suite.plan(scale, lead != peer);
+    println!("\n{}\n", suite.title());
+    if plan.cases.is_empty() {
+        say_what_is_missing(&plan);
+        return Ok((vec![], Disturbance::default()));
+    }
+
+    let mut session = Session::start(&plan, peer, clock)?;
+    for (kind, report) in session.reports() {
+        match kind {
+            Kind::Huge if report.fall_back.is_some() => plan.forget(Kind::Huge, "no free pages of 2 MiB"),
+            Kind::Usual if report.page_bytes != host.page_bytes => {
+                println!("  (pages of {} KiB for this suite)", report.page_bytes / 1024);
+            }
+            _ => {}
+        }
+    }
+    let progress = Progress::new(plan.suite, scale.rounds);
+    let processes = [std::process::id(), session.peer_id()];
+    let before = Disturbance::read(processes, host.cpus);
+    let outcome = rounds::run(&plan, |round| progress.round(round), |series| session.run(&plan, series))?;
+    let seen = Disturbance::read(processes, host.cpus).since(before);
+    drop(progress);
+
+    let rows = row::rows(&plan, &outcome);
+    print!("{}", table::of_rows(&rows));
+    println!(
+        "  {} rounds; {} more dropped, in which the floor moved by over 30 %; {:.1} ns of the clock's own taken off",
+        outcome.rounds,
+        outcome.dropped,
+        session.clock_cost_ns()
+    );
+    say_what_is_missing(&plan);
+    let reading = suite.reading(&plan, &outcome);
+    if !reading.is_empty() {
+        print!("\n{reading}");
+    }
+    Ok((rows, seen))
+}
+
+fn say_what_is_missing(plan: &Plan) {
+    for (case, reason) in &plan.missing {
+        println!("  {case}: not available on this host: {reason}");
+    }
+}
+
+/// Says what disturbed the run, and lowers the grade if it must.
+fn conclude(host: &mut Host, seen: Disturbance) {
+    let before = host.grade;
+    host.judge(seen);
+    println!(
+        "\nWhile this ran, the two processes were pre-empted {} times, and the hypervisor took {} ticks of their CPUs.",
+        seen.pre_emptions, seen.steal_ticks
+    );
+    if host.grade != before {
+        println!("{host}");
+    }
 }

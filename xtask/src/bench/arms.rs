@@ -15,7 +15,7 @@ use anyhow::Result;
 use ring_tune::Clock;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use kernel::{Channel, Ends};
+pub(crate) use kernel::Channel;
 pub(crate) use spsc::Change;
 
 use super::memory::{Kind, Memory};
@@ -173,9 +173,19 @@ impl Spec {
             Self::Rotating { kind, lines } => vec![(kind, floor::bytes(lines)); 2],
             Self::Spsc { kind, depth, change } => vec![(kind, spsc::bytes(depth, change)); 2],
             Self::Index { depth } => vec![(Kind::Usual, index::bytes(depth)); 2],
-            Self::Kernel(Channel::Eventfd) => vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2],
+            Self::Kernel(Channel::Eventfd) => {
+                vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2]
+            }
             Self::Kernel(_) | Self::Syscall => vec![],
             Self::PushAlone { depth } => vec![(Kind::Usual, spsc::bytes(depth, Change::None))],
+        }
+    }
+
+    /// Where it lies.
+    pub(crate) fn kind(&self) -> Kind {
+        match *self {
+            Self::SameLine { kind } | Self::Rotating { kind, .. } | Self::Spsc { kind, .. } => kind,
+            _ => Kind::Usual,
         }
     }
 
@@ -205,8 +215,11 @@ impl Spec {
         memory: &mut Memory,
         descriptors: Vec<OwnedFd>,
     ) -> Result<Box<dyn Arm>> {
-        let parts =
-            self.parts().into_iter().map(|(kind, bytes)| memory.cut(kind, bytes)).collect::<Result<Vec<_>>>()?;
+        let parts = self
+            .parts()
+            .into_iter()
+            .map(|(kind, bytes)| memory.cut(kind, bytes))
+            .collect::<Result<Vec<_>>>()?;
         Ok(match *self {
             Self::SameLine { .. } => Box::new(floor::same_line(side, parts)?),
             Self::Rotating { lines, .. } => Box::new(floor::rotating(side, parts, lines)?),

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Usual,
     /// The system's own, 4 KiB.
     Base,
-    /// 2 MiB or an error.
+    /// 2 MiB; without any, an arm is made all the same, and its case is not reported.
     Huge,
 }
 
@@ -46,9 +46,8 @@ impl Memory {
     /// Makes a segment that holds parts of these lengths.
     pub(crate) fn create(&mut self, kind: Kind, parts_bytes: &[usize]) -> Result<()> {
         let pages = match kind {
-            Kind::Usual => Pages::Huge2MiB(Otherwise::FallBack),
+            Kind::Usual | Kind::Huge => Pages::Huge2MiB(Otherwise::FallBack),
             Kind::Base => Pages::Base,
-            Kind::Huge => Pages::Huge2MiB(Otherwise::Fail),
         };
         let bytes = parts_bytes.iter().map(|bytes| bytes.next_multiple_of(PART_ALIGN)).sum::<usize>();
         let new = Options::new().pages(pages).create_anonymous(bytes.max(PART_ALIGN))?;
@@ -81,8 +80,8 @@ impl Memory {
     }
 
     /// What was obtained.
-    pub(crate) fn report(&self, kind: Kind) -> Option<Report> {
-        self.segments.get(&kind).map(|cut| cut.segment.report())
+    pub(crate) fn reports(&self) -> Vec<(Kind, Report)> {
+        self.segments.iter().map(|(kind, cut)| (*kind, cut.segment.report())).collect()
     }
 }
 

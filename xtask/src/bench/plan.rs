@@ -117,6 +117,20 @@ impl Plan {
         self.missing.push((name.into(), reason.into()));
     }
 
+    /// Takes the cases of one kind of memory out: the host does not have it. Their slices still run.
+    pub(crate) fn forget(&mut self, kind: Kind, reason: &str) {
+        let lies_there = |case: &Case| {
+            let mut arms = case.source.series().iter().map(|&series| self.series[series].arm);
+            arms.any(|arm| self.specs[arm].kind() == kind)
+        };
+        let (gone, kept) = self.cases.clone().into_iter().partition(lies_there);
+        self.cases = kept;
+        let gone: Vec<Case> = gone;
+        for case in gone {
+            self.miss(&case.name, reason);
+        }
+    }
+
     fn takes(&mut self, name: &str, needs_one_cpu: bool) -> bool {
         let takes = self.pair || needs_one_cpu;
         if !takes {

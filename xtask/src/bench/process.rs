@@ -134,7 +134,10 @@ impl Drop for Peer {
 pub(crate) fn be_peer(orders: &str) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let orders: Orders = serde_json::from_str(orders).context("--peer is for this program itself")?;
-    ensure!(getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(orders.parent), "the lead process is gone");
+    ensure!(
+        getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(orders.parent),
+        "the lead process is gone"
+    );
     ring_tune::pin_to(orders.cpu)?;
 
     let control = UnixStream::from(take_over(orders.control)?);

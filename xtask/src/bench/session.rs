@@ -14,7 +14,7 @@ pub(crate) struct Session {
     arms: Vec<Box<dyn Arm>>,
     peer: Peer,
     timer: Timer,
-    report: Option<Report>,
+    reports: Vec<(Kind, Report)>,
 }
 
 impl Session {
@@ -35,7 +35,7 @@ impl Session {
             theirs.push((*spec, peers));
         }
         let peer = Peer::start(peer_cpu, &memory, theirs)?;
-        Ok(Self { arms, peer, timer: Timer::new(clock), report: memory.report(Kind::Usual) })
+        Ok(Self { arms, peer, timer: Timer::new(clock), reports: memory.reports() })
     }
 
     /// Runs a slice of a series in both processes.
@@ -53,8 +53,8 @@ impl Session {
     }
 
     /// The memory that was obtained.
-    pub(crate) fn report(&self) -> Option<&Report> {
-        self.report.as_ref()
+    pub(crate) fn reports(&self) -> &[(Kind, Report)] {
+        &self.reports
     }
 
     /// Process id of the peer.

@@ -85,7 +85,8 @@ fn read_with<R: Receiver, T>(
     }
     black_box(total);
 
-    let per_message = |first: u64, last: u64, count: u64| timer.clock().between_ns(first, last) / count as f64;
+    let per_message =
+        |first: u64, last: u64, count: u64| timer.clock().between_ns(first, last) / count as f64;
     Samples {
         centre: vec![per_message(stamps[0], stamps[stamps.len() - 1], blocks * BLOCK)],
         tails: stamps.windows(2).map(|pair| per_message(pair[0], pair[1], BLOCK)).collect(),

@@ -42,7 +42,10 @@ pub(super) const fn bytes(lines: usize) -> usize {
 
 impl Lines {
     fn new(part: Part, count: usize) -> Result<Self> {
-        ensure!(count.is_power_of_two() && part.bytes() >= bytes(count), "too little memory for {count} lines");
+        ensure!(
+            count.is_power_of_two() && part.bytes() >= bytes(count),
+            "too little memory for {count} lines"
+        );
         Ok(Self { first: part.base().cast(), mask: count - 1, _part: part })
     }
 

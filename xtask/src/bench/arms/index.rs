@@ -67,7 +67,10 @@ struct Ring {
 
 impl Ring {
     fn new(part: Part, depth: u64) -> Result<Self> {
-        ensure!(depth.is_power_of_two() && part.bytes() >= bytes(depth), "too little memory for {depth} slots");
+        ensure!(
+            depth.is_power_of_two() && part.bytes() >= bytes(depth),
+            "too little memory for {depth} slots"
+        );
         let indices = part.base().cast::<Indices>();
         // SAFETY: the part is longer than the indices.
         let slots = unsafe { indices.add(1) }.cast();

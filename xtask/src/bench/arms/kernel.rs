@@ -54,11 +54,9 @@ impl Channel {
                 Ends { lead: vec![lead.try_clone()?, lead], peer: vec![peer.try_clone()?, peer] }
             }
             Self::Eventfd => {
-                let (to_peer, to_lead) = (eventfd(0, EventfdFlags::CLOEXEC)?, eventfd(0, EventfdFlags::CLOEXEC)?);
-                Ends {
-                    lead: vec![to_peer.try_clone()?, to_lead.try_clone()?],
-                    peer: vec![to_lead, to_peer],
-                }
+                let (to_peer, to_lead) =
+                    (eventfd(0, EventfdFlags::CLOEXEC)?, eventfd(0, EventfdFlags::CLOEXEC)?);
+                Ends { lead: vec![to_peer.try_clone()?, to_lead.try_clone()?], peer: vec![to_lead, to_peer] }
             }
         })
     }

@@ -20,9 +20,7 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     for depth in DEPTHS {
         plan.round_trips(&format!("spsc/{depth}"), ring(depth), Kind::Usual, depth);
     }
-    for (name, channel) in
-        [("pipe", Channel::Pipe), ("unix", Channel::Unix), ("eventfd", Channel::Eventfd)]
-    {
+    for (name, channel) in [("pipe", Channel::Pipe), ("unix", Channel::Unix), ("eventfd", Channel::Eventfd)] {
         plan.round_trips(name, Spec::Kernel(channel), Kind::Usual, FLOOR_LINES);
     }
     plan
@@ -39,7 +37,8 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
              takes between these cores: what is above 1 is the protocol, the rest is the hardware.\n"
         );
     }
-    for (case, what) in [("pipe", "pipe"), ("unix", "Unix socket"), ("eventfd", "ring that an eventfd wakes")] {
+    for (case, what) in [("pipe", "pipe"), ("unix", "Unix socket"), ("eventfd", "ring that an eventfd wakes")]
+    {
         if let (Some(over), Some(ns)) = (ratio(plan, outcome, case, "spsc"), of(case)) {
             text += &format!("A {what} takes {ns:.0} ns, {:.0} times as long as the ring.\n", over.median);
         }

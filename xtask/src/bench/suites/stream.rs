@@ -15,7 +15,9 @@ const READERS: [(&str, Reader); 3] = [("", Reader::Equal), ("/fast", Reader::Fas
 
 pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     let mut plan = Plan::new("stream", scale, pair);
-    for (ring, (suffix, reader)) in ["spsc", "index"].iter().flat_map(|ring| READERS.map(|reader| (ring, reader))) {
+    for (ring, (suffix, reader)) in
+        ["spsc", "index"].iter().flat_map(|ring| READERS.map(|reader| (ring, reader)))
+    {
         for depth in DEPTHS {
             let spec = match *ring {
                 "spsc" => Spec::Spsc { kind: Kind::Usual, depth: depth as u64, change: Change::None },
