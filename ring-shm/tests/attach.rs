@@ -101,7 +101,9 @@ fn a_segment_of_a_killed_creator_is_not_ready_and_can_be_replaced() {
 fn a_creator_that_comes_late_is_waited_for() {
     let name = TestName::new("late");
     let peer = Peer::start(start_child("create late", &name));
+    let start = Instant::now();
     let segment = unlocked().attach(&name, LONG).unwrap();
+    assert!(start.elapsed() < LONG / 4, "noticed soon");
     assert_eq!(segment.bytes(), 4096);
     peer.finish();
 }
@@ -254,6 +256,12 @@ fn what_is_not_shared_memory_is_refused() {
     use std::os::unix::fs::symlink;
     let name = TestName::new("link");
     symlink("/etc/hostname", name.path()).unwrap();
+    assert_fails_at_once(&name, Error::NotSharedMemory);
+
+    let segment = TestName::new("link-target");
+    drop(unlocked().create(&segment, 4096).unwrap().publish());
+    let name = TestName::new("link-to-segment");
+    symlink(segment.path(), name.path()).unwrap();
     assert_fails_at_once(&name, Error::NotSharedMemory);
 
     let name = TestName::new("pipe");

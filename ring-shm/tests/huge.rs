@@ -8,7 +8,8 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use common::{
-    Peer, TestName, answer, in_namespace, is_root, lock_file, role, skip, smaps_field, unlocked, word,
+    OtherUser, Peer, TestName, answer, in_namespace, is_root, lock_file, role, skip, smaps_field, unlocked,
+    word,
 };
 use ring_shm::{Errno, Error, Options, Otherwise, Pages, Region, unlink};
 
@@ -21,7 +22,8 @@ fn child() {
     let Some((role, argument)) = role() else { return };
     match &*role {
         "use a mount" => use_a_mount(Path::new(&argument)),
-        "do without a mount" => do_without_a_mount(),
+        "do without a mount" => do_without_a_mount(Errno::NODEV),
+        "do with a mount of others" => do_without_a_mount(Errno::ACCES),
         other => panic!("no such role: {other}"),
     }
     answer("done");
@@ -193,13 +195,34 @@ fn a_named_segment_without_a_mount_is_an_error_or_a_fall_back() {
     assert_eq!(Peer::start(in_namespace("do without a mount", "", setup)).finish(), ["done"]);
 }
 
-fn do_without_a_mount() {
+#[test]
+fn a_mount_that_others_keep_for_themselves_is_no_mount() {
+    let _pool = Pool::take();
+    if !is_root() {
+        return skip("a closed hugetlbfs mount", "only root can mount one");
+    }
+    let mount = std::env::temp_dir().join(format!("ring-shm-closed-{}", std::process::id()));
+    fs::create_dir(&mount).unwrap();
+    let setup = format!(
+        "umount -t hugetlbfs -a 2>/dev/null || :; mount -t hugetlbfs -o pagesize=2M,mode=0700 none '{}'",
+        mount.display()
+    );
+    let user = OtherUser::new();
+    let peer = Peer::start(user.in_namespace("do with a mount of others", "", &setup));
+    let answers = peer.finish();
+    fs::remove_dir(&mount).unwrap();
+    assert_eq!(answers, ["done"]);
+}
+
+fn do_without_a_mount(source: Errno) {
     let name = TestName::new("no-mount");
+    assert_eq!(unlocked().attach(&name, Duration::ZERO).unwrap_err(), Error::Missing);
+    assert_eq!(unlink(&name), Err(Error::Missing));
     let error = huge(Otherwise::Fail).create(&name, MIB).unwrap_err();
-    assert_eq!(error, Error::NoHugePages { bytes: MIB as u64, source: Errno::NODEV });
+    assert_eq!(error, Error::NoHugePages { bytes: MIB as u64, source });
     assert!(error.to_string().contains("hugetlbfs mount"), "{error}");
     assert!(!name.path().exists());
     let segment = huge(Otherwise::FallBack).create(&name, MIB).unwrap().publish();
-    assert_eq!((segment.report().page_bytes, segment.report().fall_back), (4096, Some(Errno::NODEV)));
+    assert_eq!((segment.report().page_bytes, segment.report().fall_back), (4096, Some(source)));
     assert!(name.path().exists());
 }

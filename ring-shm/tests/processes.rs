@@ -11,7 +11,7 @@ mod common;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
-use common::{Peer, TestName, answer, child as start_child, role, unlocked, word};
+use common::{Peer, TestName, answer, child as start_child, role, unlocked, wait_until, word};
 use ring_core::spsc;
 use ring_shm::{Descriptor, Error, Options, Region, Segment};
 
@@ -55,9 +55,7 @@ fn child() {
     assert_ne!(segment.base().as_ptr().addr().to_string(), address, "two addresses");
     for index in 0..WORDS {
         // Wait for the parent's word, then answer in the same place.
-        while word(&segment, index).load(Ordering::Acquire) != index as u64 + 1 {
-            std::thread::yield_now();
-        }
+        wait_until(|| word(&segment, index).load(Ordering::Acquire) == index as u64 + 1);
         word(&segment, index).store(1_000_000 + index as u64, Ordering::Release);
     }
     answer("done");
@@ -68,9 +66,7 @@ fn exchange(segment: &Segment, peer: Peer) {
     for index in 0..WORDS {
         let cell = word(segment, index);
         cell.store(index as u64 + 1, Ordering::Release);
-        while cell.load(Ordering::Acquire) != 1_000_000 + index as u64 {
-            std::thread::yield_now();
-        }
+        wait_until(|| cell.load(Ordering::Acquire) == 1_000_000 + index as u64);
     }
     assert_eq!(peer.finish(), ["done"]);
 }
@@ -118,13 +114,12 @@ fn a_ring_in_a_segment_carries_messages() {
     let peer = Peer::start(start_child("push", &name));
     let mut consumer = spsc::Consumer::<Message, _>::attach(&segment).unwrap();
     for expected in 0..MESSAGES {
-        let found = loop {
-            match consumer.try_pop() {
-                Err(spsc::PopError::Empty) => std::thread::yield_now(),
-                result => break result.unwrap(),
-            }
-        };
-        assert_eq!(found, message(expected));
+        let mut found = Err(spsc::PopError::Empty);
+        wait_until(|| {
+            found = consumer.try_pop();
+            !matches!(found, Err(spsc::PopError::Empty))
+        });
+        assert_eq!(found, Ok(message(expected)));
     }
     peer.finish();
     assert!(matches!(consumer.try_pop(), Err(spsc::PopError::Closed)));
@@ -134,10 +129,10 @@ fn push(name: &str) {
     let segment = Options::new().attach(name, LONG).unwrap();
     let mut producer = spsc::Producer::<Message, _>::attach(&segment).unwrap();
     for number in 0..MESSAGES {
-        while let Err(error) = producer.try_push(message(number)) {
-            assert!(matches!(error, spsc::PushError::Full(_)), "{error:?}");
-            std::thread::yield_now();
-        }
+        wait_until(|| match producer.try_push(message(number)) {
+            Err(spsc::PushError::Full(_)) => false,
+            result => result.is_ok() || panic!("{result:?}"),
+        });
     }
     producer.close();
 }

@@ -11,9 +11,11 @@
 #![allow(dead_code)] // Each test binary uses a part.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use ring_shm::{Lock, Options, Region};
 
@@ -54,6 +56,15 @@ impl Drop for TestName {
 /// For a shell: no file over 512 MiB, so that a segment that is wrongly granted kills the child, not the
 /// machine.
 pub(crate) const SMALL_FILES: &str = "ulimit -f 1048576";
+
+/// Waits for something that the other process does, but not for ever.
+pub(crate) fn wait_until(mut is_done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "the other process did not do its part");
+        std::thread::yield_now();
+    }
+}
 
 /// Options that leave limits on locked memory to other tests.
 pub(crate) fn unlocked() -> Options {
@@ -156,6 +167,16 @@ impl OtherUser {
         let mut command = Command::new("sh");
         command.arg("-ec").arg(format!("{setup}; exec \"$0\" \"$@\"")).arg(&self.0);
         command.uid(Self::ID).gid(Self::ID).current_dir("/");
+        with_role(&mut command, role, argument);
+        command
+    }
+
+    /// The same, in a mount namespace of its own, where root has run `setup` before.
+    pub(crate) fn in_namespace(&self, role: &str, argument: &str, setup: &str) -> Command {
+        let become_other = format!("exec setpriv --reuid {0} --regid {0} --clear-groups", Self::ID);
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-ec"]);
+        command.arg(format!("{setup}; {become_other} \"$0\" \"$@\"")).arg(&self.0).current_dir("/");
         with_role(&mut command, role, argument);
         command
     }
