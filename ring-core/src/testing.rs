@@ -13,7 +13,7 @@ pub(crate) use std::thread;
 /// Runs `body` in real threads, again and again.
 #[cfg(not(loom))]
 pub(crate) fn model(body: impl Fn() + Send + Sync + 'static) {
-    for _ in 0..20 {
+    for _ in 0..10 {
         body();
     }
 }

@@ -1,7 +1,9 @@
 //! The side that pops.
 
+use core::fmt;
+
 use super::grant::ReadGrant;
-use super::memory::Memory;
+use super::memory::{Memory, Slot};
 use crate::sync::Ordering;
 use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 
@@ -13,11 +15,11 @@ pub enum Delivery {
     /// Each pop frees its slot at once. The producer looks at the credit more often, which a shallow ring feels.
     AtMostOnce,
     /// At a later pop, once `batch` messages wait for it or the ring is found empty: popping again says that the
-    /// messages before are done with. A successor sees the uncredited ones again.
+    /// messages before are done with. A successor sees the uncredited ones again, `batch` at most.
     ///
-    /// Until then up to `batch` popped slots look taken to the producer.
+    /// Until then the popped slots look taken to the producer.
     AtLeastOnce {
-        /// Messages per credit. 0 and 1 mean each.
+        /// Messages per credit. 0 means 1.
         batch: u32,
     },
 }
@@ -25,14 +27,15 @@ pub enum Delivery {
 /// The side of the ring that pops. One at a time; it may move between threads.
 ///
 /// Dropping it returns the credit of all that was popped and gives the role back; a successor goes on from there.
-#[derive(Debug)]
 pub struct Consumer<T: Message, R: Region> {
     /// Position of the next message.
     head: u64,
     /// The credit that the producer can see.
     credit: u64,
-    /// Messages that may wait for credit before the next pop returns it; `None` returns it inside each pop.
-    batch: Option<u64>,
+    /// Messages that may wait for credit, at least 1.
+    batch: u64,
+    /// Whether a message counts as done with inside its own pop: 1, or only at the next one: 0.
+    eager: u64,
     /// How many slots ahead of the head a pop prefetches.
     ahead: u64,
     pub(super) memory: Memory<T>,
@@ -85,18 +88,18 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // a full hand-over. Asking for a later line early lets several be under way at once. Four is enough on
         // the machines tried, and more than a quarter of the ring takes lines away from the producer.
         let ahead = quarter.min(4);
-        Ok(Self { head: credit, credit, batch: Some(quarter), ahead, memory, owner, region })
+        Ok(Self { head: credit, credit, batch: quarter.max(1), eager: 0, ahead, memory, owner, region })
     }
 
     /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the depth.
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.batch = match delivery {
+        (self.batch, self.eager) = match delivery {
             Delivery::AtMostOnce => {
-                self.return_credit();
-                None
+                self.return_credit(self.head);
+                (1, 1)
             }
-            Delivery::AtLeastOnce { batch } => Some(batch.into()),
+            Delivery::AtLeastOnce { batch } => (u64::from(batch).max(1), 0),
         };
         self
     }
@@ -116,9 +119,9 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// holds what it cannot.
     #[inline]
     pub fn try_pop(&mut self) -> Result<T, PopError> {
-        self.poll()?;
-        let value = self.memory.read(self.head);
-        self.advance();
+        let slot = self.poll()?;
+        let value = slot.read();
+        self.advance(slot.position);
         Ok(value)
     }
 
@@ -155,8 +158,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// As [`try_pop`](Self::try_pop).
     #[inline]
     pub fn try_peek(&mut self) -> Result<ReadGrant<'_, T, R>, PopError> {
-        self.poll()?;
-        Ok(ReadGrant::new(self))
+        let slot = self.poll()?;
+        Ok(ReadGrant::new(self, slot))
     }
 
     /// Number of slots.
@@ -178,7 +181,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         // ORDERING: Relaxed: a hint for the caller; a pop looks again.
-        self.memory.sequence(self.head).load(Ordering::Relaxed) != self.head
+        self.memory.slot(self.head).sequence().load(Ordering::Relaxed) != self.head
     }
 
     /// What the producer's owner word says.
@@ -192,64 +195,71 @@ impl<T: Message, R: Region> Consumer<T, R> {
         &self.region
     }
 
-    pub(super) fn head(&self) -> u64 {
-        self.head
-    }
-
-    /// Makes sure that a message is at the head.
+    /// The slot at the head, with a message in it.
     #[inline(always)]
-    fn poll(&mut self) -> Result<(), PopError> {
-        if self.batch.is_some_and(|batch| self.head.wrapping_sub(self.credit) >= batch) {
-            self.return_credit();
-        }
+    fn poll(&mut self) -> Result<Slot<T>, PopError> {
+        let slot = self.memory.slot(self.head);
         // ORDERING: Acquire (A1): the message in the slot; pairs with R1 in Producer::publish.
-        let word = self.memory.sequence(self.head).load(Ordering::Acquire);
-        if word == self.head { Ok(()) } else { self.nothing(word) }
+        let word = slot.sequence().load(Ordering::Acquire);
+        if word == slot.position { Ok(slot) } else { self.nothing(slot, word) }
     }
 
-    /// Says why there is no message at the head, and returns the credit that is still out.
+    /// Says why the slot at the head holds no message, and returns the credit that is still out.
     #[inline(always)]
-    fn nothing(&mut self, word: u64) -> Result<(), PopError> {
-        if word != self.memory.lap_before(self.head) {
+    fn nothing(&mut self, slot: Slot<T>, word: u64) -> Result<Slot<T>, PopError> {
+        let lap_before = self.memory.lap_before(slot.position);
+        if word != lap_before {
             return Err(PopError::Corrupted);
         }
-        self.return_credit();
+        self.return_credit(slot.position);
         // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
         if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
             return Err(PopError::Empty);
         }
         // ORDERING: Acquire (A1): as in `poll`; what was pushed before the close is seen now.
-        match self.memory.sequence(self.head).load(Ordering::Acquire) {
-            word if word == self.head => Ok(()),
-            word if word == self.memory.lap_before(self.head) => Err(PopError::Closed),
+        match slot.sequence().load(Ordering::Acquire) {
+            word if word == slot.position => Ok(slot),
+            word if word == lap_before => Err(PopError::Closed),
             _ => Err(PopError::Corrupted),
         }
     }
 
-    /// Steps over the message at the head.
+    /// Steps over the message at `head`.
     #[inline(always)]
-    pub(super) fn advance(&mut self) {
-        self.memory.prefetch(self.head.wrapping_add(self.ahead));
-        self.head = self.head.wrapping_add(1);
-        if self.batch.is_none() {
-            self.return_credit();
+    pub(super) fn advance(&mut self, head: u64) {
+        self.memory.slot(head.wrapping_add(self.ahead)).prefetch();
+        let done = head.wrapping_add(self.eager);
+        if done.wrapping_sub(self.credit) >= self.batch {
+            self.return_credit(done);
         }
+        self.head = head.wrapping_add(1);
     }
 
-    /// Tells the producer that all messages below the head are done with.
+    /// Tells the producer that the messages below `done` are done with.
     #[inline(always)]
-    fn return_credit(&mut self) {
-        if self.credit != self.head {
-            self.credit = self.head;
+    fn return_credit(&mut self, done: u64) {
+        if self.credit != done {
+            self.credit = done;
             // ORDERING: Release (R2): the reading of the slots is over; pairs with A2 in Producer::room.
-            self.memory.header().credit.credit.store(self.head, Ordering::Release);
+            self.memory.header().credit.credit.store(done, Ordering::Release);
         }
+    }
+}
+
+impl<T: Message, R: Region> fmt::Debug for Consumer<T, R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Consumer")
+            .field("head", &self.head)
+            .field("credit", &self.credit)
+            .field("depth", &self.memory.depth())
+            .finish_non_exhaustive()
     }
 }
 
 impl<T: Message, R: Region> Drop for Consumer<T, R> {
     fn drop(&mut self) {
-        self.return_credit();
+        self.return_credit(self.head);
         self.memory.header().consumer.owner.release(self.owner);
     }
 }

@@ -9,6 +9,7 @@
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
+use super::memory::Slot;
 use super::{Consumer, Producer};
 use crate::sync::Access;
 use crate::{Message, Private, Region};
@@ -46,20 +47,21 @@ impl<'a, T: Message, R: Region> WriteGrant<'a, T, R> {
     /// Copies the message in.
     #[inline]
     pub fn write(&mut self, value: &T) {
-        self.producer.memory.write(self.producer.tail(), value);
+        self.producer.slot().write(value);
     }
 
     /// Address of the slot, valid as long as the grant. In a region that an untrusted peer can write, access it
     /// with atomics or with means that tolerate a race.
     #[must_use]
     pub fn as_ptr(&self) -> NonNull<T> {
-        self.producer.memory.payload(self.producer.tail())
+        self.producer.slot().message()
     }
 
     /// Publishes the message.
     #[inline]
     pub fn commit(self) {
-        self.producer.publish();
+        let slot = self.producer.slot();
+        self.producer.publish(slot);
     }
 }
 
@@ -76,7 +78,7 @@ impl<T: Message, R: Private> Deref for WriteGrant<'_, T, R> {
 impl<T: Message, R: Private> DerefMut for WriteGrant<'_, T, R> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        let _access = self.producer.memory.writing(self.producer.tail());
+        let _access = self.producer.slot().writing();
         // SAFETY: aligned, any bit pattern is a `T`, and until commit nobody else accesses a reserved slot.
         unsafe { self.as_ptr().as_mut() }
     }
@@ -88,36 +90,37 @@ impl<T: Message, R: Private> DerefMut for WriteGrant<'_, T, R> {
 #[derive(Debug)]
 pub struct ReadGrant<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
+    slot: Slot<T>,
     /// Tells loom how long the slot is read.
     access: Access,
 }
 
 impl<'a, T: Message, R: Region> ReadGrant<'a, T, R> {
-    pub(super) fn new(consumer: &'a mut Consumer<T, R>) -> Self {
-        let access = consumer.memory.reading(consumer.head());
-        Self { consumer, access }
+    pub(super) fn new(consumer: &'a mut Consumer<T, R>, slot: Slot<T>) -> Self {
+        let access = slot.reading();
+        Self { consumer, slot, access }
     }
 
     /// Copies the message out. In a region that an untrusted peer can write, two calls may differ.
     #[inline]
     #[must_use]
     pub fn read(&self) -> T {
-        self.consumer.memory.read(self.consumer.head())
+        self.slot.read()
     }
 
     /// Address of the message, valid as long as the grant. In a region that an untrusted peer can write, access
     /// it with atomics or with means that tolerate a race.
     #[must_use]
     pub fn as_ptr(&self) -> NonNull<T> {
-        self.consumer.memory.payload(self.consumer.head())
+        self.slot.message()
     }
 
     /// Pops the message. When its slot is free again depends on the consumer's [`Delivery`](super::Delivery).
     #[inline]
     pub fn release(self) {
-        let Self { consumer, access } = self;
+        let Self { consumer, slot, access } = self;
         access.end();
-        consumer.advance();
+        consumer.advance(slot.position);
     }
 }
 

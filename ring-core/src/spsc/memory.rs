@@ -105,7 +105,7 @@ impl<T: Message> Memory<T> {
         header.credit.credit.store(start, Ordering::Relaxed);
         for position in (0..layout.depth()).map(|offset| start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
-            let end = unsafe { sync::place(memory.slot_end(position), SlotEnd::new) };
+            let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
             // ORDERING: Relaxed: as above.
             end.sequence.store(memory.lap_before(position), Ordering::Relaxed);
         }
@@ -195,64 +195,16 @@ impl<T: Message> Memory<T> {
         position.wrapping_sub(self.depth())
     }
 
-    /// Address of the message at `position`.
+    /// The slot of `position`.
     #[inline(always)]
-    pub(super) fn payload(&self, position: u64) -> NonNull<T> {
+    pub(super) fn slot(&self, position: u64) -> Slot<T> {
         #[expect(clippy::cast_possible_truncation, reason = "the mask is below 2^31")]
         let index = (position & self.mask) as usize;
         // SAFETY: the index is below the depth, so the slot lies in the region.
-        unsafe { self.slots.add(index * self.slot_bytes) }.cast()
-    }
-
-    #[inline(always)]
-    fn slot_end(&self, position: u64) -> NonNull<SlotEnd> {
-        let slot = self.payload(position).cast::<u8>();
+        let message = unsafe { self.slots.add(index * self.slot_bytes) };
         // SAFETY: a slot has room for its end, behind the message.
-        unsafe { slot.add(self.slot_bytes - size_of::<SlotEnd>()) }.cast()
-    }
-
-    #[inline(always)]
-    fn end(&self, position: u64) -> &SlotEnd {
-        // SAFETY: the address lies in the region, is aligned, and holds atomics.
-        unsafe { self.slot_end(position).as_ref() }
-    }
-
-    /// The word that says what the slot of `position` holds.
-    #[inline(always)]
-    pub(super) fn sequence(&self, position: u64) -> &AtomicU64 {
-        &self.end(position).sequence
-    }
-
-    /// Copies a message into the slot of `position`, which must be free.
-    #[inline(always)]
-    pub(super) fn write(&self, position: u64, value: &T) {
-        let words = self.payload(position).cast();
-        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
-        unsafe { sync::write(words, &self.end(position).tracker, value) }
-    }
-
-    /// Copies the message out of the slot of `position`.
-    #[inline(always)]
-    pub(super) fn read(&self, position: u64) -> T {
-        let words = self.payload(position).cast();
-        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
-        unsafe { sync::read(words, &self.end(position).tracker) }
-    }
-
-    /// Starts to bring the slot of `position` near.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, position: u64) {
-        sync::prefetch(self.payload(position));
-    }
-
-    /// Tells loom that a grant reads the slot for as long as the result lives.
-    pub(super) fn reading(&self, position: u64) -> Access {
-        self.end(position).tracker.reading()
-    }
-
-    /// Tells loom that a grant writes the slot for as long as the result lives.
-    pub(super) fn writing(&self, position: u64) -> Access {
-        self.end(position).tracker.writing()
+        let end = unsafe { message.add(self.slot_bytes - size_of::<SlotEnd>()) };
+        Slot { position, message: message.cast(), end: end.cast() }
     }
 
     /// Number of published messages from `from` on, where nobody overwrites them meanwhile.
@@ -264,13 +216,71 @@ impl<T: Message> Memory<T> {
             let middle = low + (high - low) / 2;
             let position = from.wrapping_add(middle);
             // ORDERING: Relaxed: a message is read only after its own word was acquired (A1).
-            match self.sequence(position).load(Ordering::Relaxed) {
+            match self.slot(position).sequence().load(Ordering::Relaxed) {
                 word if word == position => low = middle + 1,
                 word if word == self.lap_before(position) => high = middle,
                 _ => return Err(Error::Corrupted),
             }
         }
         Ok(low)
+    }
+}
+
+/// The slot of one position. Used only while the handle that made it keeps the region.
+#[derive(Debug)]
+pub(super) struct Slot<T> {
+    pub(super) position: u64,
+    message: NonNull<T>,
+    end: NonNull<SlotEnd>,
+}
+
+impl<T: Message> Slot<T> {
+    #[inline(always)]
+    fn end(&self) -> &SlotEnd {
+        // SAFETY: it lies in the region, is aligned, and holds atomics.
+        unsafe { self.end.as_ref() }
+    }
+
+    /// The word that says what the slot holds.
+    #[inline(always)]
+    pub(super) fn sequence(&self) -> &AtomicU64 {
+        &self.end().sequence
+    }
+
+    /// Address of the message.
+    #[inline(always)]
+    pub(super) fn message(&self) -> NonNull<T> {
+        self.message
+    }
+
+    /// Copies a message in. The slot must be free.
+    #[inline(always)]
+    pub(super) fn write(&self, value: &T) {
+        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        unsafe { sync::write(self.message.cast(), &self.end().tracker, value) }
+    }
+
+    /// Copies the message out.
+    #[inline(always)]
+    pub(super) fn read(&self) -> T {
+        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        unsafe { sync::read(self.message.cast(), &self.end().tracker) }
+    }
+
+    /// Starts to bring the slot near.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        sync::prefetch(self.message);
+    }
+
+    /// Tells loom that a grant reads the message for as long as the result lives.
+    pub(super) fn reading(&self) -> Access {
+        self.end().tracker.reading()
+    }
+
+    /// Tells loom that a grant writes the message for as long as the result lives.
+    pub(super) fn writing(&self) -> Access {
+        self.end().tracker.writing()
     }
 }
 

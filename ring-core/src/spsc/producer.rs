@@ -1,14 +1,15 @@
 //! The side that pushes.
 
+use core::fmt;
+
 use super::grant::WriteGrant;
-use super::memory::Memory;
+use super::memory::{Memory, Slot};
 use crate::sync::Ordering;
 use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 
 /// The side of the ring that pushes. One at a time; it may move between threads.
 ///
 /// Dropping it gives the role back and leaves the ring open: a successor goes on. [`close`](Self::close) ends it.
-#[derive(Debug)]
 pub struct Producer<T: Message, R: Region> {
     /// Position of the next message.
     tail: u64,
@@ -92,8 +93,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     pub fn try_push(&mut self, value: T) -> Result<(), PushError<T>> {
         match self.room() {
             Ok(_) => {
-                self.memory.write(self.tail, &value);
-                self.publish();
+                self.push(&value);
                 Ok(())
             }
             Err(error) => Err(error.map(|()| value)),
@@ -115,8 +115,7 @@ impl<T: Message, R: Region> Producer<T, R> {
                 Err(error) => return Err(error),
             };
             for value in values[pushed..].iter().take(room) {
-                self.memory.write(self.tail, value);
-                self.publish();
+                self.push(value);
                 pushed += 1;
             }
         }
@@ -140,8 +139,7 @@ impl<T: Message, R: Region> Producer<T, R> {
                 Err(error) => return Err(error),
             }
             let Some(value) = values.next() else { return Ok(pushed) };
-            self.memory.write(self.tail, &value);
-            self.publish();
+            self.push(&value);
             pushed += 1;
         }
     }
@@ -203,34 +201,57 @@ impl<T: Message, R: Region> Producer<T, R> {
         &self.region
     }
 
-    pub(super) fn tail(&self) -> u64 {
-        self.tail
+    /// The slot that the next message goes to.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Slot<T> {
+        self.memory.slot(self.tail)
+    }
+
+    /// Writes and publishes a message. There must be room.
+    #[inline(always)]
+    fn push(&mut self, value: &T) {
+        let slot = self.slot();
+        slot.write(value);
+        self.publish(slot);
     }
 
     /// Number of slots known to be free, at least 1.
     #[inline(always)]
     fn room(&mut self) -> Result<u64, PushError<()>> {
-        if self.limit == self.tail {
+        let tail = self.tail;
+        if self.limit == tail {
+            let depth = self.memory.depth();
             // ORDERING: Acquire (A2): the reading of the slots is over; pairs with R2 in Consumer::return_credit.
             let credit = self.memory.header().credit.credit.load(Ordering::Acquire);
-            let used = self.tail.wrapping_sub(credit);
-            if used == self.memory.depth() {
+            let used = tail.wrapping_sub(credit);
+            if used == depth {
                 return Err(PushError::Full(()));
             }
-            if used > self.memory.depth() {
+            if used > depth {
                 return Err(PushError::Corrupted(()));
             }
-            self.limit = credit.wrapping_add(self.memory.depth());
+            self.limit = credit.wrapping_add(depth);
         }
-        Ok(self.limit.wrapping_sub(self.tail))
+        Ok(self.limit.wrapping_sub(tail))
     }
 
-    /// Publishes the message at the tail.
+    /// Publishes the message in the slot at the tail.
     #[inline(always)]
-    pub(super) fn publish(&mut self) {
+    pub(super) fn publish(&mut self, slot: Slot<T>) {
         // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::poll.
-        self.memory.sequence(self.tail).store(self.tail, Ordering::Release);
-        self.tail = self.tail.wrapping_add(1);
+        slot.sequence().store(slot.position, Ordering::Release);
+        self.tail = slot.position.wrapping_add(1);
+    }
+}
+
+impl<T: Message, R: Region> fmt::Debug for Producer<T, R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Producer")
+            .field("tail", &self.tail)
+            .field("limit", &self.limit)
+            .field("depth", &self.memory.depth())
+            .finish_non_exhaustive()
     }
 }
 

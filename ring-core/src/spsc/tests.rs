@@ -42,7 +42,7 @@ fn transfers(
 ) {
     for &depth in depths {
         model(move || {
-            let messages = scaled(depth + 1, 1000);
+            let messages = scaled(depth + 1, 300);
             let (mut producer, consumer) = ring(depth, start);
             let mut consumer = consumer.delivery(delivery);
             let sender = thread::spawn(move || send(&mut producer, messages));
@@ -172,7 +172,7 @@ fn copying_grants_lose_nothing() {
 fn messages_of_several_lines_arrive_whole() {
     model(|| {
         let (mut producer, mut consumer) = ring::<[u64; 9]>(1, 0);
-        let messages = scaled(2, 1000);
+        let messages = scaled(2, 300);
         let sender = thread::spawn(move || {
             for value in 1..=messages {
                 while producer.try_push([value; 9]).is_err() {
@@ -302,5 +302,19 @@ fn a_ring_is_seen_whole_or_not_at_all() {
             Err(error) => assert!(matches!(error, Error::Taken { .. } | Error::NotReady), "{error}"),
         }
         maker.join().unwrap();
+    });
+}
+
+#[test]
+fn two_makers_do_not_mix() {
+    model(|| {
+        let layout = Layout::<u64>::new(1).unwrap();
+        let region = heap(layout.bytes());
+        let other = Arc::clone(&region);
+        let rival = thread::spawn(move || layout.init(&other));
+        let made = [layout.init(&region), rival.join().unwrap()];
+        assert!(made.iter().all(|made| matches!(made, Ok(()) | Err(Error::NotReady))), "{made:?}");
+        assert!(made.contains(&Ok(())));
+        Consumer::<u64, _>::attach(region).unwrap();
     });
 }

@@ -1,0 +1,34 @@
+//! A ring in a static, with nothing but core.
+
+use ring_core::spsc::{Layout, create};
+use ring_core::{Error, Role, StaticRegion};
+
+const LAYOUT: Layout<u64> = match Layout::new(4) {
+    Ok(layout) => layout,
+    Err(_) => panic!(),
+};
+static REGION: StaticRegion<{ LAYOUT.bytes() }> = StaticRegion::new();
+
+#[test]
+fn a_static_holds_one_ring_at_a_time() {
+    let (mut producer, mut consumer) = create(&REGION, &LAYOUT).unwrap();
+    assert_eq!(create(&REGION, &LAYOUT).unwrap_err(), Error::Taken { role: Role::Producer });
+    let sender = std::thread::spawn(move || {
+        for value in 0..100 {
+            while producer.try_push(value).is_err() {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for value in 0..100 {
+        loop {
+            match consumer.try_pop() {
+                Ok(popped) => break assert_eq!(popped, value),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+    sender.join().unwrap();
+    drop(consumer);
+    create(&REGION, &LAYOUT).unwrap();
+}
