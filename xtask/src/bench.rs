@@ -22,6 +22,7 @@ mod suites;
 mod table;
 mod watch;
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -35,6 +36,9 @@ use progress::Progress;
 use row::Row;
 use session::Session;
 use suites::Suite;
+
+/// The time of all rounds with `--quick`, however busy the machine is.
+const QUICK: Duration = Duration::from_secs(15);
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -65,8 +69,12 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if let Some(orders) = &args.peer {
         return process::be_peer(orders);
     }
-    let scale = Scale { rounds: args.rounds.unwrap_or(if args.quick { 7 } else { 25 }), quick: args.quick };
     let suites = if args.suite.is_empty() { Suite::ALL.to_vec() } else { args.suite };
+    let scale = Scale {
+        rounds: args.rounds.unwrap_or(if args.quick { 7 } else { 25 }),
+        quick: args.quick,
+        at_most: args.quick.then(|| QUICK / u32::try_from(suites.len()).unwrap_or(1)),
+    };
     let allowed: Vec<usize> = ring_tune::allowed_cpus()?.iter().collect();
     let cpus = match &args.cpus {
         Some(text) => host::parse(text, &allowed)?,
@@ -135,6 +143,9 @@ fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(V
         outcome.dropped,
         session.clock_cost_ns()
     );
+    if outcome.cut_short {
+        println!("  the machine is too busy for all {} rounds in the time of --quick", scale.rounds);
+    }
     say_what_is_missing(&plan);
     let reading = suite.reading(&plan, &outcome);
     if !reading.is_empty() {

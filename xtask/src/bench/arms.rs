@@ -8,6 +8,8 @@ mod floor;
 mod index;
 mod kernel;
 mod spsc;
+#[cfg(test)]
+mod tests;
 
 use std::os::fd::OwnedFd;
 

@@ -3,6 +3,9 @@
 //! The clock steps too coarsely for one exchange, so median and mean come from blocks of 64; what tails look
 //! like only single exchanges can tell. Both are halved to one way.
 
+#[cfg(test)]
+mod tests;
+
 use core::hint::black_box;
 
 use super::arms::{Message, Receiver, Samples, Sender, Slice, Timer};

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use core::time::Duration;
+
 use super::arms::{Slice, Spec};
 use super::memory::Kind;
 use super::stream::Reader;
@@ -17,6 +19,8 @@ pub(crate) struct Scale {
     pub(crate) rounds: u32,
     /// Shorter slices.
     pub(crate) quick: bool,
+    /// No round begins after this time in a suite.
+    pub(crate) at_most: Option<Duration>,
 }
 
 /// One arm in one mode: a slice of it runs in each round.
@@ -98,7 +102,7 @@ impl Plan {
     /// Adds a case of streaming.
     pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader, kind: Kind, lines: usize) {
         if self.takes(name, spec.needs_one_cpu()) {
-            let messages = if self.scale.quick { 50_000 } else { 120_000 };
+            let messages = if self.scale.quick { 40_000 } else { 120_000 };
             let source = Source::One(self.series(spec, Slice::Stream { reader, messages }));
             self.add(name, source, kind, lines);
         }
@@ -169,7 +173,7 @@ fn index_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
 fn round_trip_slice(spec: &Spec, scale: Scale) -> Slice {
     match (spec.sleeps(), scale.quick) {
         (false, false) => Slice::RoundTrips { warm_up: 2_000, blocks: 256, singles: 50_000 },
-        (false, true) => Slice::RoundTrips { warm_up: 2_000, blocks: 128, singles: 20_000 },
+        (false, true) => Slice::RoundTrips { warm_up: 2_000, blocks: 64, singles: 10_000 },
         (true, false) => Slice::RoundTrips { warm_up: 50, blocks: 8, singles: 1_200 },
         (true, true) => Slice::RoundTrips { warm_up: 50, blocks: 4, singles: 500 },
     }

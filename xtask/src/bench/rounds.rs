@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Instant;
+
 use anyhow::Result;
 use ring_tune::Recorder;
 
@@ -35,10 +37,14 @@ pub(crate) struct Tally {
 pub(crate) struct Outcome {
     /// One for each case of the plan.
     pub(crate) tallies: Vec<Tally>,
+    /// For each series of the plan its figure in each round that counts.
+    pub(crate) series: Vec<Vec<f64>>,
     /// Rounds that count.
     pub(crate) rounds: u32,
     /// Rounds in which the floor moved.
     pub(crate) dropped: u32,
+    /// Whether there was no time for all rounds.
+    pub(crate) cut_short: bool,
 }
 
 /// Runs all rounds. `run` runs a slice of a series, `begin` is told about each round.
@@ -47,8 +53,17 @@ pub(crate) fn run(
     mut begin: impl FnMut(u32),
     mut run: impl FnMut(usize) -> Result<Samples>,
 ) -> Result<Outcome> {
-    let mut outcome = Outcome { tallies: vec![Tally::default(); plan.cases.len()], ..Outcome::default() };
+    let mut outcome = Outcome {
+        tallies: vec![Tally::default(); plan.cases.len()],
+        series: vec![vec![]; plan.series.len()],
+        ..Outcome::default()
+    };
+    let begun = Instant::now();
     for round in 0..plan.scale.rounds {
+        if round > 0 && plan.scale.at_most.is_some_and(|at_most| begun.elapsed() > at_most) {
+            outcome.cut_short = true;
+            break;
+        }
         begin(round);
         let edges = plan.edges.as_ref().map_or(&[][..], Source::series);
         let mut samples = vec![Samples::default(); plan.series.len()];
@@ -81,6 +96,9 @@ impl Outcome {
     /// Takes in a round that counts.
     fn add(&mut self, plan: &Plan, samples: &[Samples]) {
         self.rounds += 1;
+        for (figures, samples) in self.series.iter_mut().zip(samples) {
+            figures.push(samples.figure());
+        }
         for (case, tally) in plan.cases.iter().zip(&mut self.tallies) {
             let source = &samples[fastest(samples, &case.source)];
             let figure = source.figure();

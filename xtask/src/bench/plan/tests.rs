@@ -1,1 +1,109 @@
+use super::*;
+use crate::bench::suites::Suite;
 
+const SCALE: Scale = Scale { rounds: 1, quick: true, at_most: None };
+
+fn cases(suite: Suite, pair: bool) -> Vec<String> {
+    suite.plan(SCALE, pair).cases.into_iter().map(|case| case.name).collect()
+}
+
+#[test]
+fn the_cases_of_pingpong() {
+    assert_eq!(
+        cases(Suite::Pingpong, true),
+        [
+            "floor", "floor/8", "floor/32", "floor/1024", "spsc", "spsc/8", "spsc/32", "spsc/1024", "pipe", "unix",
+            "eventfd"
+        ]
+    );
+    assert_eq!(cases(Suite::Pingpong, false), ["pipe", "unix", "eventfd"]);
+}
+
+#[test]
+fn the_cases_of_stream() {
+    let mut expected = Vec::new();
+    for ring in ["spsc", "index"] {
+        for reader in ["", "/fast", "/slow"] {
+            expected.extend([8, 16, 32, 1024].map(|depth| format!("{ring}/{depth}{reader}")));
+        }
+    }
+    assert_eq!(cases(Suite::Stream, true), expected);
+    let plan = Suite::Stream.plan(SCALE, false);
+    assert!(plan.cases.is_empty());
+    assert_eq!(plan.missing.len(), 24);
+}
+
+#[test]
+fn the_cases_of_breakdown() {
+    let found = cases(Suite::Breakdown, true);
+    for case in [
+        "push-alone", "handover", "spsc", "spsc+seqcst", "spsc+prefetch", "slot/128", "pages/4KiB", "pages/2MiB",
+        "fence-per-message", "eventfd-per-message", "syscall",
+    ] {
+        assert!(found.iter().any(|found| found == case), "{case} is missing");
+    }
+    assert_eq!(cases(Suite::Breakdown, false), ["push-alone", "syscall"]);
+}
+
+#[test]
+fn a_ring_is_compared_with_as_many_lines_as_it_has_slots() {
+    let plan = Suite::Pingpong.plan(SCALE, true);
+    let floor_of = |name: &str| {
+        let case = plan.cases.iter().find(|case| case.name == name).unwrap();
+        let series = case.floor.as_ref().unwrap().series();
+        series.iter().map(|&series| plan.specs[plan.series[series].arm]).collect::<Vec<_>>()
+    };
+    let kind = Kind::Usual;
+    let floor = |lines| [Spec::SameLine { kind }, Spec::Rotating { kind, lines }];
+    assert_eq!(floor_of("spsc/8"), floor(8));
+    assert_eq!(floor_of("spsc"), floor(16));
+    assert_eq!(floor_of("spsc/1024"), floor(1024));
+    assert_eq!(floor_of("pipe"), floor(16));
+    assert_eq!(floor_of("floor/1024"), floor(16));
+}
+
+#[test]
+fn pages_are_compared_with_lines_in_pages_of_the_same_kind() {
+    let plan = Suite::Breakdown.plan(SCALE, true);
+    for (name, kind) in [("pages/4KiB", Kind::Base), ("pages/2MiB", Kind::Huge)] {
+        let case = plan.cases.iter().find(|case| case.name == name).unwrap();
+        let series = case.source.series().iter().chain(case.floor.as_ref().unwrap().series());
+        for &series in series {
+            assert_eq!(plan.specs[plan.series[series].arm].kind(), kind);
+        }
+    }
+}
+
+#[test]
+fn one_series_serves_all_who_need_it() {
+    let plan = Suite::Pingpong.plan(SCALE, true);
+    // The same line and 8, 16, 32 and 1,024 in turn, four rings, three channels of the kernel.
+    assert_eq!((plan.series.len(), plan.specs.len()), (12, 12));
+    // A ring is one arm, whatever its reader does.
+    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8);
+}
+
+#[test]
+fn what_the_host_lacks_is_taken_out_and_named() {
+    let mut plan = Suite::Breakdown.plan(SCALE, true);
+    let before = plan.cases.len();
+    plan.forget(Kind::Huge, "no free pages of 2 MiB");
+    assert_eq!(plan.cases.len(), before - 1);
+    assert_eq!(plan.missing, [("pages/2MiB".into(), "no free pages of 2 MiB".into())]);
+}
+
+#[test]
+fn a_full_run_has_samples_for_every_percentile() {
+    let full = Scale { rounds: 25, quick: false, at_most: None };
+    let plan = Suite::Pingpong.plan(full, true);
+    let ring = plan.cases.iter().find(|case| case.name == "spsc").unwrap();
+    let [series] = ring.source.series() else { panic!("a ring is one series") };
+    let Slice::RoundTrips { singles, .. } = plan.series[*series].slice else { panic!("a closed loop") };
+    assert!(singles * 25 >= 1_000_000);
+
+    for series in &Suite::Stream.plan(full, true).series {
+        if let Slice::Stream { messages, .. } = series.slice {
+            assert!(messages * 25 >= 1_000_000);
+        }
+    }
+}

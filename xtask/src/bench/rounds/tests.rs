@@ -1,1 +1,146 @@
+use anyhow::Result;
 
+use super::*;
+use crate::bench::arms::{Change, Spec};
+use crate::bench::memory::Kind;
+use crate::bench::plan::{FLOOR_LINES, Scale};
+
+/// A plan with the floor (series 0 and 1) and one ring (series 2).
+fn plan(rounds: u32) -> Plan {
+    let mut plan = Plan::new("pingpong", Scale { rounds, quick: true, at_most: None }, true);
+    let ring = Spec::Spsc { kind: Kind::Usual, depth: 16, change: Change::None };
+    plan.floor_case("floor", Kind::Usual, FLOOR_LINES);
+    plan.round_trips("spsc", ring, Kind::Usual, FLOOR_LINES);
+    assert_eq!(plan.series.len(), 3);
+    plan
+}
+
+fn samples(centre: &[f64]) -> Samples {
+    Samples { centre: centre.to_vec(), tails: centre.to_vec(), messages: centre.len() as u64 }
+}
+
+/// Plays back what each series shows, slice after slice.
+fn play(plan: &Plan, mut slices: [Vec<f64>; 3]) -> Outcome {
+    for slices in &mut slices {
+        slices.reverse();
+    }
+    let run = |series: usize| -> Result<Samples> { Ok(samples(&[slices[series].pop().unwrap()])) };
+    run_all(plan, run)
+}
+
+fn run_all(plan: &Plan, slice: impl FnMut(usize) -> Result<Samples>) -> Outcome {
+    run(plan, |_| (), slice).unwrap()
+}
+
+#[test]
+fn a_ratio_is_formed_inside_its_round_with_the_fastest_floor() {
+    // Round 1: the same line wins; round 2: the rotating ones do, on a machine that is twice as slow.
+    let outcome = play(
+        &plan(2),
+        [vec![40.0, 40.0, 100.0, 100.0], vec![50.0, 50.0, 80.0, 80.0], vec![44.0, 120.0]],
+    );
+    assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
+    assert_eq!(outcome.tallies[1].figures, [44.0, 120.0]);
+    assert_eq!(outcome.tallies[1].ratios, [44.0 / 40.0, 120.0 / 80.0]);
+    assert_eq!(outcome.tallies[0].figures, [40.0, 80.0]);
+    assert_eq!(outcome.tallies[0].ratios, [1.0, 1.0]);
+    assert_eq!(outcome.series, [vec![40.0, 100.0], vec![50.0, 80.0], vec![44.0, 120.0]]);
+}
+
+#[test]
+fn a_round_in_which_the_floor_moved_counts_for_nothing() {
+    // By 31 % up, by 31 % down, by 29 % up.
+    let outcome = play(
+        &plan(3),
+        [
+            vec![100.0, 131.0, 131.0, 100.0, 100.0, 129.0],
+            vec![900.0, 900.0, 900.0, 900.0, 900.0, 900.0],
+            vec![1.0, 2.0, 229.0],
+        ],
+    );
+    assert_eq!((outcome.rounds, outcome.dropped), (1, 2));
+    assert_eq!(outcome.tallies[1].figures, [229.0]);
+    assert_eq!(outcome.tallies[1].ratios, [2.0], "over the median of both slices of the floor, 114.5");
+    assert_eq!(outcome.tallies[1].centre, [229.0]);
+    assert_eq!(outcome.tallies[1].tails.count(), 1);
+    assert_eq!(outcome.tallies[1].messages, 1);
+}
+
+#[test]
+fn the_floor_moves_when_its_faster_part_does() {
+    // The faster part changes from one to the other, and neither it nor the floor moves much.
+    let outcome = play(&plan(1), [vec![100.0, 200.0], vec![300.0, 110.0], vec![150.0]]);
+    assert_eq!((outcome.rounds, outcome.dropped), (1, 0));
+}
+
+#[test]
+fn a_round_begins_and_ends_with_the_floor_and_the_order_between_changes() {
+    let mut plan = Plan::new("stream", Scale { rounds: 6, quick: true, at_most: None }, true);
+    for depth in [8, 16, 32, 64, 128] {
+        let ring = Spec::Spsc { kind: Kind::Usual, depth, change: Change::None };
+        plan.round_trips(&format!("spsc/{depth}"), ring, Kind::Usual, FLOOR_LINES);
+    }
+    let mut ran = Vec::new();
+    run_all(&plan, |series| {
+        ran.push(series);
+        Ok(samples(&[1.0]))
+    });
+    let rounds: Vec<&[usize]> = ran.chunks(9).collect();
+    assert_eq!(rounds.len(), 6);
+    for round in &rounds {
+        assert_eq!((&round[..2], &round[7..]), (&[0, 1][..], &[0, 1][..]));
+        let mut between = round[2..7].to_vec();
+        between.sort_unstable();
+        assert_eq!(between, [2, 3, 4, 5, 6]);
+    }
+    assert!(rounds.iter().any(|round| *round != rounds[0]));
+}
+
+#[test]
+fn no_round_begins_when_the_time_is_up_but_one_always_runs() {
+    let mut plan = plan(5);
+    plan.scale.at_most = Some(core::time::Duration::ZERO);
+    let outcome = run_all(&plan, |_| Ok(samples(&[1.0])));
+    assert_eq!((outcome.rounds, outcome.cut_short), (1, true));
+}
+
+#[test]
+fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
+    let mut plan = Plan::new("pingpong", Scale { rounds: 2, quick: true, at_most: None }, false);
+    plan.round_trips("syscall", Spec::Syscall, Kind::Usual, FLOOR_LINES);
+    let outcome = run_all(&plan, |_| Ok(samples(&[200.0])));
+    assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
+    assert_eq!(outcome.tallies[0].figures, [200.0, 200.0]);
+    assert!(outcome.tallies[0].ratios.is_empty());
+}
+
+#[test]
+fn what_fails_in_a_slice_ends_the_run() {
+    assert!(run(&plan(2), |_| (), |_| anyhow::bail!("the peer is gone")).is_err());
+}
+
+#[test]
+fn the_figure_of_a_slice_is_the_median_of_its_samples() {
+    assert_eq!(samples(&[90.0, 10.0, 20.0]).figure(), 20.0);
+}
+
+#[test]
+fn medians_and_spreads() {
+    assert!(median(&[]).is_nan());
+    assert_eq!(median(&[3.0]), 3.0);
+    assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.5);
+    assert_eq!(Spread::of(&[]), None);
+    let spread = Spread::of(&[1.5, 1.0, 1.25]).unwrap();
+    assert_eq!(spread, Spread { median: 1.25, min: 1.0, max: 1.5 });
+    assert_eq!(spread.to_string(), "1.25 [1.00–1.50]");
+}
+
+#[test]
+fn an_order_is_a_permutation() {
+    for round in 0..50 {
+        let mut order = order(7, round);
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6]);
+    }
+    assert!(order(0, 0).is_empty());
+}

@@ -1,1 +1,43 @@
+use super::*;
+use crate::bench::arms::{Change, Spec};
+use crate::bench::memory::Kind;
+use crate::bench::plan::{FLOOR_LINES, Scale};
 
+fn plan() -> Plan {
+    let mut plan = Plan::new("pingpong", Scale { rounds: 1, quick: true, at_most: None }, true);
+    let ring = Spec::Spsc { kind: Kind::Usual, depth: 16, change: Change::None };
+    plan.round_trips("spsc", ring, Kind::Usual, FLOOR_LINES);
+    plan
+}
+
+#[test]
+fn the_centre_comes_from_blocks_and_the_tails_from_single_exchanges() {
+    let mut tally = Tally { centre: vec![50.0, 51.0, 58.0], messages: 1_000, ..Tally::default() };
+    for ns in 1..=1_000 {
+        tally.tails.record(f64::from(ns));
+    }
+    tally.ratios = vec![1.1, 1.0, 1.3];
+    let outcome = Outcome { tallies: vec![tally], rounds: 3, dropped: 2, ..Outcome::default() };
+    let rows = rows(&plan(), &outcome);
+    let row = &rows[0];
+    assert_eq!((row.suite, row.case.as_str(), row.unit), ("pingpong", "spsc", "ns"));
+    assert_eq!((row.p50, row.mean), (Some(51.0), Some(53.0)));
+    assert!((row.p90.unwrap() - 900.0).abs() < 1.0);
+    assert!((row.p99.unwrap() - 990.0).abs() < 1.0);
+    assert!((row.p999.unwrap() - 999.0).abs() < 1.0);
+    assert_eq!((row.p9999, row.max), (None, Some(1_000.0)), "1,000 samples say nothing of 1 in 10,000");
+    assert_eq!((row.samples, row.rounds, row.dropped_rounds), (1_000, 3, 2));
+    assert_eq!((row.ratio_to_floor, row.ratio_min, row.ratio_max), (Some(1.1), Some(1.0), Some(1.3)));
+}
+
+#[test]
+fn what_is_missing_is_null() {
+    let outcome = Outcome { tallies: vec![Tally::default()], dropped: 7, ..Outcome::default() };
+    let row = serde_json::to_value(&rows(&plan(), &outcome)[0]).unwrap();
+    for key in
+        ["p50", "p90", "p99", "p999", "p9999", "max", "mean", "ratio_to_floor", "ratio_min", "ratio_max"]
+    {
+        assert!(row[key].is_null(), "{key}");
+    }
+    assert_eq!((row["samples"].as_u64(), row["dropped_rounds"].as_u64()), (Some(0), Some(7)));
+}

@@ -4,7 +4,7 @@ use super::{figure, ratio};
 use crate::bench::arms::{Change, Channel, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
-use crate::bench::rounds::Outcome;
+use crate::bench::rounds::{Outcome, Spread};
 
 /// Depths of our ring beside the 16 that goes without saying.
 const DEPTHS: [usize; 3] = [8, 32, 1024];
@@ -28,7 +28,7 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
 
 pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
     let of = |case| figure(plan, outcome, case);
-    let mut text = String::new();
+    let mut text = floors(plan, outcome);
     if let (Some(spsc), Some(floor), Some(over)) =
         (of("spsc"), of("floor"), ratio(plan, outcome, "spsc", "floor"))
     {
@@ -44,4 +44,18 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         }
     }
     text
+}
+
+/// What the floors are made of: each is the faster of two.
+fn floors(plan: &Plan, outcome: &Outcome) -> String {
+    let mut parts = Vec::new();
+    for (series, figures) in plan.series.iter().zip(&outcome.series) {
+        let name = match plan.specs[series.arm] {
+            Spec::SameLine { .. } => "over the same line".into(),
+            Spec::Rotating { lines, .. } => format!("over {lines} lines in turn"),
+            _ => continue,
+        };
+        parts.extend(Spread::of(figures).map(|spread| format!("{:.1} {name}", spread.median)));
+    }
+    if parts.is_empty() { String::new() } else { format!("A bare word takes, in ns: {}.\n", parts.join(", ")) }
 }

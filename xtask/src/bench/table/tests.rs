@@ -1,1 +1,47 @@
+use super::*;
 
+#[test]
+fn names_stand_to_the_left_and_figures_to_the_right() {
+    let mut table = Table::new(&["ns", "p50"]);
+    table.push(vec!["floor".into(), "50.1".into()]);
+    table.push(vec!["pipe".into(), "5,210".into()]);
+    assert_eq!(table.to_string(), "  ns       p50\n  floor   50.1\n  pipe   5,210\n");
+}
+
+#[test]
+fn times_have_the_digits_that_mean_something() {
+    assert_eq!(time(None), "–");
+    assert_eq!(time(Some(3.14)), "3.1");
+    assert_eq!(time(Some(99.94)), "99.9");
+    assert_eq!(time(Some(100.4)), "100");
+    assert_eq!(time(Some(1_234_567.0)), "1,234,567");
+}
+
+fn row(case: &str, p9999: Option<f64>) -> Row {
+    Row {
+        suite: "pingpong",
+        case: case.into(),
+        unit: "ns",
+        p50: Some(50.0),
+        p90: None,
+        p99: None,
+        p999: None,
+        p9999,
+        max: None,
+        mean: Some(51.0),
+        samples: 1,
+        rounds: 1,
+        dropped_rounds: 0,
+        ratio_to_floor: Some(1.0),
+        ratio_min: Some(0.9),
+        ratio_max: Some(1.1),
+    }
+}
+
+#[test]
+fn p9999_has_a_column_only_where_somebody_has_one() {
+    assert!(!of_rows(&[row("floor", None)]).to_string().contains("p99.99"));
+    let table = of_rows(&[row("floor", None), row("spsc", Some(700.0))]).to_string();
+    assert!(table.contains("p99.99") && table.contains("700"), "{table}");
+    assert!(table.contains("1.00 [0.90–1.10]"), "{table}");
+}

@@ -1,0 +1,111 @@
+use std::thread;
+
+use super::*;
+
+const ROUND_TRIPS: Slice = Slice::RoundTrips { warm_up: 3, blocks: 2, singles: 20 };
+
+/// Runs slices over one arm, with the peer in another thread and in a mapping of its own.
+fn run(spec: Spec, slices: &[Slice]) -> Vec<Samples> {
+    let mut memory = Memory::default();
+    for kind in [Kind::Usual, Kind::Base] {
+        let parts = spec.parts();
+        let lengths: Vec<usize> = parts.iter().filter(|part| part.0 == kind).map(|part| part.1).collect();
+        memory.create(kind, &lengths).unwrap();
+    }
+    let ends = spec.channel().map(|channel| channel.open().unwrap());
+    let (ours, theirs) = ends.map_or((vec![], vec![]), |ends| (ends.lead, ends.peer));
+    let mut lead = spec.make(Side::Lead, &mut memory, ours).unwrap();
+    let segments = memory.inheritable().unwrap();
+
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut memory = Memory::default();
+            for (kind, descriptor) in segments {
+                memory.attach(kind, descriptor).unwrap();
+            }
+            let mut peer = spec.make(Side::Peer, &mut memory, theirs).unwrap();
+            for &slice in slices {
+                peer.follow(slice);
+            }
+        });
+        let timer = Timer::new(Clock::monotonic());
+        slices.iter().map(|&slice| lead.lead(slice, timer)).collect()
+    })
+}
+
+fn check_round_trips(spec: Spec) {
+    for samples in run(spec, &[ROUND_TRIPS; 3]) {
+        assert_eq!((samples.centre.len(), samples.tails.len(), samples.messages), (2, 20, 20), "{spec:?}");
+        assert!(samples.centre.iter().all(|&ns| ns >= 0.0), "{spec:?}");
+    }
+}
+
+#[test]
+fn floors_exchange_words() {
+    for kind in [Kind::Usual, Kind::Base] {
+        check_round_trips(Spec::SameLine { kind });
+        check_round_trips(Spec::Rotating { kind, lines: 8 });
+    }
+}
+
+#[test]
+fn rings_exchange_messages_whatever_is_changed_about_them() {
+    for change in [
+        Change::None,
+        Change::PrefetchOn,
+        Change::PrefetchOff,
+        Change::WideSlots,
+        Change::OrderedBySeqCst,
+        Change::FencePerMessage,
+        Change::Eventfd,
+    ] {
+        check_round_trips(Spec::Spsc { kind: Kind::Usual, depth: 8, change });
+    }
+}
+
+#[test]
+fn the_kernel_carries_messages() {
+    for channel in [Channel::Pipe, Channel::Unix, Channel::Eventfd] {
+        check_round_trips(Spec::Kernel(channel));
+    }
+}
+
+#[test]
+fn streams_arrive_in_order_with_every_reader() {
+    let readers = [Reader::Fast, Reader::Equal, Reader::Slow];
+    let slices = readers.map(|reader| Slice::Stream { reader, messages: 2_500 });
+    for depth in [8, 1024] {
+        let rings = [Spec::Spsc { kind: Kind::Usual, depth, change: Change::None }, Spec::Index { depth }];
+        for samples in rings.into_iter().flat_map(|spec| run(spec, &slices)) {
+            // Of 2,500 messages the first tenth is dropped, and 2 blocks of 1,000 remain.
+            assert_eq!((samples.centre.len(), samples.tails.len(), samples.messages), (1, 2, 2_500));
+            let mean = samples.tails.iter().sum::<f64>() / 2.0;
+            assert!((samples.centre[0] - mean).abs() < 1e-6 * mean, "the whole is the mean of its blocks");
+        }
+    }
+}
+
+#[test]
+fn a_ring_goes_on_from_one_mode_to_the_other() {
+    let stream = Slice::Stream { reader: Reader::Equal, messages: 1_200 };
+    run(Spec::Spsc { kind: Kind::Usual, depth: 8, change: Change::None }, &[stream, ROUND_TRIPS, stream, ROUND_TRIPS]);
+}
+
+#[test]
+fn parts_without_a_peer_need_none() {
+    for samples in run(Spec::PushAlone { depth: 16 }, &[ROUND_TRIPS; 2]) {
+        assert_eq!((samples.centre.len(), samples.tails.len(), samples.messages), (2, 0, 32));
+    }
+    for samples in run(Spec::Syscall, &[ROUND_TRIPS; 2]) {
+        assert_eq!((samples.centre.len(), samples.tails.len()), (2, 20));
+    }
+}
+
+#[test]
+fn memory_that_is_too_small_is_refused() {
+    let mut memory = Memory::default();
+    memory.create(Kind::Usual, &[4096]).unwrap();
+    let ring = Spec::Spsc { kind: Kind::Usual, depth: 1024, change: Change::None };
+    assert!(ring.make(Side::Lead, &mut memory, vec![]).is_err());
+    assert!(memory.cut(Kind::Base, 1).is_err(), "no such segment was made");
+}
