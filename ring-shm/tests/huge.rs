@@ -5,7 +5,7 @@ mod common;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{
     OtherUser, Peer, TestName, answer, in_namespace, is_root, lock_file, role, skip, smaps_field, unlocked,
@@ -77,6 +77,23 @@ impl Drop for Pool {
     }
 }
 
+/// A directory to mount on, which goes when the test ends.
+struct MountPoint(PathBuf);
+
+impl MountPoint {
+    fn new(tag: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{tag} {}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for MountPoint {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
 #[test]
 fn an_anonymous_segment_gets_them() {
     let pool = Pool::take();
@@ -127,17 +144,14 @@ fn a_named_segment_lies_on_a_mount() {
         return skip("a hugetlbfs mount", "the pool is empty and cannot be enlarged");
     }
     // A space in the path: the mount table escapes it.
-    let mount = std::env::temp_dir().join(format!("ring-shm test {}", std::process::id()));
-    fs::create_dir(&mount).unwrap();
+    let mount = MountPoint::new("ring-shm test");
     let setup = format!(
         "umount -t hugetlbfs -a 2>/dev/null || :; mount -t tmpfs tmpfs /dev/shm; \
          mount -t hugetlbfs -o pagesize=2M none '{}'",
-        mount.display()
+        mount.0.display()
     );
-    let peer = Peer::start(in_namespace("use a mount", mount.to_str().unwrap(), &setup));
-    let answers = peer.finish();
-    fs::remove_dir(&mount).unwrap();
-    assert_eq!(answers, ["done"]);
+    let peer = Peer::start(in_namespace("use a mount", mount.0.to_str().unwrap(), &setup));
+    assert_eq!(peer.finish(), ["done"]);
 }
 
 fn use_a_mount(mount: &Path) {
@@ -201,17 +215,14 @@ fn a_mount_that_others_keep_for_themselves_is_no_mount() {
     if !is_root() {
         return skip("a closed hugetlbfs mount", "only root can mount one");
     }
-    let mount = std::env::temp_dir().join(format!("ring-shm-closed-{}", std::process::id()));
-    fs::create_dir(&mount).unwrap();
+    let mount = MountPoint::new("ring-shm-closed");
     let setup = format!(
         "umount -t hugetlbfs -a 2>/dev/null || :; mount -t hugetlbfs -o pagesize=2M,mode=0700 none '{}'",
-        mount.display()
+        mount.0.display()
     );
     let user = OtherUser::new();
     let peer = Peer::start(user.in_namespace("do with a mount of others", "", &setup));
-    let answers = peer.finish();
-    fs::remove_dir(&mount).unwrap();
-    assert_eq!(answers, ["done"]);
+    assert_eq!(peer.finish(), ["done"]);
 }
 
 fn do_without_a_mount(source: Errno) {
