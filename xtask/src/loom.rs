@@ -35,6 +35,9 @@ pub(crate) fn models(workspace: &Workspace, preemptions: Option<u32>) -> Command
     let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
     command.args(["test", "--release", "--lib", "--all-features"]);
     command.args(CRATES.map(|name| format!("--package={name}")));
+    // The models take seconds, and the optimiser would take minutes.
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "none");
     // A search that is cut off would pass for one that found nothing.
     command.env_remove("LOOM_MAX_DURATION").env_remove("LOOM_MAX_PERMUTATIONS");
     if preemptions.is_some() || std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
