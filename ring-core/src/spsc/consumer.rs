@@ -162,6 +162,13 @@ impl<T: Message, R: Region> Consumer<T, R> {
         Ok(ReadGrant::new(self, slot))
     }
 
+    /// Position of the next message: the ring's first position and the number of messages popped since, by this
+    /// consumer and those before it, those that are delivered again not counted.
+    #[must_use]
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
     /// Number of slots.
     #[must_use]
     pub fn capacity(&self) -> u64 {

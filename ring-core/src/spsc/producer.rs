@@ -161,6 +161,13 @@ impl<T: Message, R: Region> Producer<T, R> {
         self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 
+    /// Position of the next message: the ring's first position and the number of messages pushed since, by this
+    /// producer and those before it. A successor learns here how far they got.
+    #[must_use]
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
     /// Number of slots.
     #[must_use]
     pub fn capacity(&self) -> u64 {
