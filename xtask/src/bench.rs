@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let mut host = Host::look(cpus, &clock, &obtainable_memory()?);
     println!("{host}");
     if cpus[0] == cpus[1] {
-        println!("One CPU only: what needs two at a time is left out, and there is no floor to compare with.");
+        println!("One CPU only: what spins is left out, and there is no floor to compare with.");
     }
 
     let mut rows = Vec::new();
@@ -155,8 +155,12 @@ fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(V
 }
 
 fn say_what_is_missing(plan: &Plan) {
-    for (case, reason) in &plan.missing {
-        println!("  {case}: not available on this host: {reason}");
+    let mut reasons: Vec<&str> = plan.missing.iter().map(|(_, reason)| reason.as_str()).collect();
+    reasons.dedup();
+    for reason in reasons {
+        let cases =
+            plan.missing.iter().filter(|(_, because)| because == reason).map(|(case, _)| case.as_str());
+        println!("  not available on this host ({reason}): {}", cases.collect::<Vec<_>>().join(", "));
     }
 }
 

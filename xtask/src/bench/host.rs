@@ -1,8 +1,8 @@
 //! The host that the figures come from, and how far they can be trusted.
 
-mod topology;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,8 @@ impl Host {
     /// Looks at the machine. `report` is about a segment like those of the suites.
     pub(crate) fn look(cpus: [usize; 2], clock: &Clock, report: &Report) -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let is_virtual = field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
+        let is_virtual =
+            field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
         let isolated = topology::isolated(Path::new(topology::ROOT));
         let mut host = Self {
             cpu: field(&cpuinfo, "model name").unwrap_or(std::env::consts::ARCH).into(),
@@ -109,13 +110,11 @@ impl core::fmt::Display for Host {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let unknown = || "unknown".to_owned();
         let [lead, peer] = self.cpus;
-        writeln!(
-            formatter,
-            "{}, CPUs {lead} and {peer}: {}; {}",
-            self.cpu,
-            self.share,
-            if self.is_virtual { "virtual machine" } else { "bare metal" }
-        )?;
+        let machine = if self.is_virtual { "virtual machine" } else { "bare metal" };
+        match lead == peer {
+            true => writeln!(formatter, "{}, CPU {lead} alone; {machine}", self.cpu)?,
+            false => writeln!(formatter, "{}, CPUs {lead} and {peer}: {}; {machine}", self.cpu, self.share)?,
+        }
         writeln!(
             formatter,
             "TSC {}, clock source {}, pages of {} KiB, locked: {}, kernel {}",
@@ -160,9 +159,13 @@ impl Disturbance {
 pub(crate) fn parse(text: &str, allowed: &[usize]) -> Result<[usize; 2]> {
     let cpus: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let cpus = cpus.and_then(|cpus| <[usize; 2]>::try_from(cpus).ok());
-    let cpus = cpus.ok_or_else(|| anyhow::anyhow!("--cpus {text}: name two CPUs by number, as in --cpus 0,1"))?;
+    let cpus =
+        cpus.ok_or_else(|| anyhow::anyhow!("--cpus {text}: name two CPUs by number, as in --cpus 0,1"))?;
     for cpu in cpus {
-        ensure!(allowed.contains(&cpu), "--cpus {text}: this process may not use CPU {cpu}, only {allowed:?}");
+        ensure!(
+            allowed.contains(&cpu),
+            "--cpus {text}: this process may not use CPU {cpu}, only {allowed:?}"
+        );
     }
     Ok(cpus)
 }

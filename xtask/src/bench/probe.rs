@@ -19,7 +19,10 @@ use super::memory::Part;
 // SAFETY: no other symbol has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub(crate) extern "C" fn ring_probe_spsc_try_push(producer: &mut Producer<Message, Part>, message: &Message) -> bool {
+pub(crate) extern "C" fn ring_probe_spsc_try_push(
+    producer: &mut Producer<Message, Part>,
+    message: &Message,
+) -> bool {
     producer.try_push(*message).is_ok()
 }
 
@@ -27,7 +30,10 @@ pub(crate) extern "C" fn ring_probe_spsc_try_push(producer: &mut Producer<Messag
 // SAFETY: no other symbol has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub(crate) extern "C" fn ring_probe_spsc_try_pop(consumer: &mut Consumer<Message, Part>, out: &mut Message) -> bool {
+pub(crate) extern "C" fn ring_probe_spsc_try_pop(
+    consumer: &mut Consumer<Message, Part>,
+    out: &mut Message,
+) -> bool {
     match consumer.try_pop() {
         Ok(message) => {
             *out = message;

@@ -88,7 +88,10 @@ fn streams_arrive_in_order_with_every_reader() {
 #[test]
 fn a_ring_goes_on_from_one_mode_to_the_other() {
     let stream = Slice::Stream { reader: Reader::Equal, messages: 1_200 };
-    run(Spec::Spsc { kind: Kind::Usual, depth: 8, change: Change::None }, &[stream, ROUND_TRIPS, stream, ROUND_TRIPS]);
+    run(
+        Spec::Spsc { kind: Kind::Usual, depth: 8, change: Change::None },
+        &[stream, ROUND_TRIPS, stream, ROUND_TRIPS],
+    );
 }
 
 #[test]

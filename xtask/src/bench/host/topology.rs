@@ -16,9 +16,10 @@ pub(crate) fn choose(allowed: &[usize]) -> [usize; 2] {
 pub(super) fn choose_below(root: &Path, allowed: &[usize]) -> [usize; 2] {
     let isolated = isolated(root);
     let places: Vec<Place> = allowed.iter().map(|&cpu| Place::of(root, cpu)).collect();
-    let pairs = places.iter().enumerate().flat_map(|(index, one)| {
-        places[index + 1..].iter().map(move |other| (one, other))
-    });
+    let pairs = places
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| places[index + 1..].iter().map(move |other| (one, other)));
     let best = pairs.max_by_key(|(one, other)| {
         let both_isolated = isolated.contains(&one.cpu) && isolated.contains(&other.cpu);
         let cores = one.siblings != other.siblings || one.siblings.is_empty();
@@ -39,7 +40,8 @@ pub(super) fn share(root: &Path, cpus: [usize; 2]) -> String {
     if one.siblings.contains(&other.cpu) {
         return "two threads of one core".into();
     }
-    let common = one.caches.iter().filter(|cache| cache.cpus.contains(&other.cpu)).map(|cache| cache.level).min();
+    let common =
+        one.caches.iter().filter(|cache| cache.cpus.contains(&other.cpu)).map(|cache| cache.level).min();
     match common {
         Some(level) => format!("two cores that share the L{level} cache"),
         None if one.caches.is_empty() => "no cache topology in sysfs".into(),

@@ -31,7 +31,16 @@ fn the_document_has_the_documented_keys() {
     assert_eq!(
         keys(&document["host"]),
         [
-            "clocksource", "cpu", "cpus", "grade", "kernel", "locked", "page_bytes", "share", "tsc_hz", "virtual"
+            "clocksource",
+            "cpu",
+            "cpus",
+            "grade",
+            "kernel",
+            "locked",
+            "page_bytes",
+            "share",
+            "tsc_hz",
+            "virtual"
         ]
     );
     assert_eq!(document["host"]["cpus"], serde_json::json!([0, 1]));
@@ -41,8 +50,22 @@ fn the_document_has_the_documented_keys() {
     assert_eq!(
         keys(&document["rows"][0]),
         [
-            "case", "dropped_rounds", "max", "mean", "p50", "p90", "p99", "p999", "p9999", "ratio_max", "ratio_min",
-            "ratio_to_floor", "rounds", "samples", "suite", "unit"
+            "case",
+            "dropped_rounds",
+            "max",
+            "mean",
+            "p50",
+            "p90",
+            "p99",
+            "p999",
+            "p9999",
+            "ratio_max",
+            "ratio_min",
+            "ratio_to_floor",
+            "rounds",
+            "samples",
+            "suite",
+            "unit"
         ]
     );
 }

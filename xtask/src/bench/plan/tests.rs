@@ -12,7 +12,16 @@ fn the_cases_of_pingpong() {
     assert_eq!(
         cases(Suite::Pingpong, true),
         [
-            "floor", "floor/8", "floor/32", "floor/1024", "spsc", "spsc/8", "spsc/32", "spsc/1024", "pipe", "unix",
+            "floor",
+            "floor/8",
+            "floor/32",
+            "floor/1024",
+            "spsc",
+            "spsc/8",
+            "spsc/32",
+            "spsc/1024",
+            "pipe",
+            "unix",
             "eventfd"
         ]
     );
@@ -37,8 +46,17 @@ fn the_cases_of_stream() {
 fn the_cases_of_breakdown() {
     let found = cases(Suite::Breakdown, true);
     for case in [
-        "push-alone", "handover", "spsc", "spsc+seqcst", "spsc+prefetch", "slot/128", "pages/4KiB", "pages/2MiB",
-        "fence-per-message", "eventfd-per-message", "syscall",
+        "push-alone",
+        "handover",
+        "spsc",
+        "spsc+seqcst",
+        "spsc+prefetch",
+        "slot/128",
+        "pages/4KiB",
+        "pages/2MiB",
+        "fence-per-message",
+        "eventfd-per-message",
+        "syscall",
     ] {
         assert!(found.iter().any(|found| found == case), "{case} is missing");
     }

@@ -35,10 +35,8 @@ fn run_all(plan: &Plan, slice: impl FnMut(usize) -> Result<Samples>) -> Outcome 
 #[test]
 fn a_ratio_is_formed_inside_its_round_with_the_fastest_floor() {
     // Round 1: the same line wins; round 2: the rotating ones do, on a machine that is twice as slow.
-    let outcome = play(
-        &plan(2),
-        [vec![40.0, 40.0, 100.0, 100.0], vec![50.0, 50.0, 80.0, 80.0], vec![44.0, 120.0]],
-    );
+    let outcome =
+        play(&plan(2), [vec![40.0, 40.0, 100.0, 100.0], vec![50.0, 50.0, 80.0, 80.0], vec![44.0, 120.0]]);
     assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
     assert_eq!(outcome.tallies[1].figures, [44.0, 120.0]);
     assert_eq!(outcome.tallies[1].ratios, [44.0 / 40.0, 120.0 / 80.0]);

@@ -60,9 +60,9 @@ fn shares(plan: &Plan, outcome: &Outcome, whole: f64) -> String {
     let mut push = |part: &str, spread: Option<Spread>, is_share: bool, from: &str| {
         let ns = spread.map_or("–".into(), |spread| format!("{:.1}", spread.median));
         let range = spread.map_or("–".into(), |spread| format!("[{:.1}–{:.1}]", spread.min, spread.max));
-        let share = spread.filter(|_| is_share).map_or(String::new(), |spread| {
-            format!("{:.0} %", 100.0 * spread.median / whole)
-        });
+        let share = spread
+            .filter(|_| is_share)
+            .map_or(String::new(), |spread| format!("{:.0} %", 100.0 * spread.median / whole));
         table.push(vec![part.into(), ns, range, share, from.into()]);
     };
     let of = |case| Spread::of(figures(plan, outcome, case));
@@ -70,9 +70,24 @@ fn shares(plan: &Plan, outcome: &Outcome, whole: f64) -> String {
     push("writing and ordering", less("spsc", "handover"), true, "spsc less handover");
     push("  a push whose line is at hand", of("push-alone"), false, "push-alone");
     push("translation", less("pages/4KiB", "pages/2MiB"), true, "pages/4KiB less pages/2MiB");
-    push("notification, reader awake", Some(Spread { median: 0.0, min: 0.0, max: 0.0 }), true, "none is needed");
-    push("  a fence per message would add", less("fence-per-message", "spsc"), false, "fence-per-message less spsc");
-    push("  an eventfd per message would add", less("eventfd-per-message", "spsc"), false, "eventfd-per-message less spsc");
+    push(
+        "notification, reader awake",
+        Some(Spread { median: 0.0, min: 0.0, max: 0.0 }),
+        true,
+        "none is needed",
+    );
+    push(
+        "  a fence per message would add",
+        less("fence-per-message", "spsc"),
+        false,
+        "fence-per-message less spsc",
+    );
+    push(
+        "  an eventfd per message would add",
+        less("eventfd-per-message", "spsc"),
+        false,
+        "eventfd-per-message less spsc",
+    );
     push("  a bare system call", of("syscall"), false, "syscall");
     table.to_string()
 }

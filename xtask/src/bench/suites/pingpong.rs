@@ -48,7 +48,7 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
 
 /// What the floors are made of: each is the faster of two.
 fn floors(plan: &Plan, outcome: &Outcome) -> String {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     for (series, figures) in plan.series.iter().zip(&outcome.series) {
         let name = match plan.specs[series.arm] {
             Spec::SameLine { .. } => "over the same line".into(),
@@ -57,5 +57,11 @@ fn floors(plan: &Plan, outcome: &Outcome) -> String {
         };
         parts.extend(Spread::of(figures).map(|spread| format!("{:.1} {name}", spread.median)));
     }
-    if parts.is_empty() { String::new() } else { format!("A bare word takes, in ns: {}.\n", parts.join(", ")) }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "A bare word takes, in ns: {}.\nA floor is the faster of the same line and its own number of lines.\n",
+        parts.join(", ")
+    )
 }

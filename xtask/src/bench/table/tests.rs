@@ -11,7 +11,7 @@ fn names_stand_to_the_left_and_figures_to_the_right() {
 #[test]
 fn times_have_the_digits_that_mean_something() {
     assert_eq!(time(None), "–");
-    assert_eq!(time(Some(3.14)), "3.1");
+    assert_eq!(time(Some(3.24)), "3.2");
     assert_eq!(time(Some(99.94)), "99.9");
     assert_eq!(time(Some(100.4)), "100");
     assert_eq!(time(Some(1_234_567.0)), "1,234,567");
