@@ -50,18 +50,35 @@ impl core::ops::Deref for AtomicU64 {
     }
 }
 
-/// Starts to bring the line at `address` near. A hint: it changes nothing, and any address will do.
+/// Starts to bring the line at `address` near, to be read. A hint: it changes nothing, and any address will do.
 #[inline(always)]
-pub(crate) fn prefetch<T>(address: NonNull<T>) {
+pub(crate) fn prefetch_read<T>(address: NonNull<T>) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: a prefetch never faults.
+    // SAFETY: a prefetch never faults and changes nothing.
     unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.as_ptr().cast());
+        core::arch::asm!("prefetcht0 [{}]", in(reg) address.as_ptr(), options(nostack, readonly, preserves_flags));
     }
     #[cfg(all(target_arch = "aarch64", not(loom)))]
-    // SAFETY: a prefetch never faults and writes nothing.
+    // SAFETY: a prefetch never faults and changes nothing.
     unsafe {
         core::arch::asm!("prfm pldl1keep, [{}]", in(reg) address.as_ptr(), options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(any(loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = address;
+}
+
+/// As [`prefetch_read`], to be written: other cores lose their copies.
+#[inline(always)]
+pub(crate) fn prefetch_write<T>(address: NonNull<T>) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: a prefetch never faults and changes nothing; processors without this one take it for a no-op.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) address.as_ptr(), options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(all(target_arch = "aarch64", not(loom)))]
+    // SAFETY: a prefetch never faults and changes nothing.
+    unsafe {
+        core::arch::asm!("prfm pstl1keep, [{}]", in(reg) address.as_ptr(), options(nostack, readonly, preserves_flags));
     }
     #[cfg(any(loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     let _ = address;

@@ -83,12 +83,9 @@ impl<T: Message, R: Region> Consumer<T, R> {
         let (memory, owner) = Memory::attach(&region, Role::Consumer, liveness)?;
         // ORDERING: Relaxed: only consumers write it, and the former one's writes were acquired (A5).
         let credit = memory.header().credit.credit.load(Ordering::Relaxed);
-        let quarter = memory.depth() / 4;
-        // A reader as fast as the writer polls the very line that is about to be filled, and each message costs
-        // a full hand-over. Asking for a later line early lets several be under way at once. Four is enough on
-        // the machines tried, and more than a quarter of the ring takes lines away from the producer.
-        let ahead = quarter.min(4);
-        Ok(Self { head: credit, credit, batch: quarter.max(1), eager: 0, ahead, memory, owner, region })
+        let batch = (memory.depth() / 4).max(1);
+        let this = Self { head: credit, credit, batch, eager: 0, ahead: 0, memory, owner, region };
+        Ok(this.prefetch(true))
     }
 
     /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the depth.
@@ -104,9 +101,13 @@ impl<T: Message, R: Region> Consumer<T, R> {
         self
     }
 
-    /// Whether pops bring later slots near. Default: on. Of use to measure what it brings.
+    /// Whether pops bring later slots near. Default: yes. Of use to measure what it brings.
     #[must_use]
     pub fn prefetch(mut self, on: bool) -> Self {
+        // In a shallow ring a reader as fast as the writer polls the very line that is about to be filled, and
+        // each message costs a full hand-over. Asking for a later line early lets several be under way at once.
+        // Four are enough on the machines tried; beyond a quarter of the ring it takes lines that the producer
+        // is about to write. In a ring that is empty most of the time it finds the line where it is, and is free.
         self.ahead = if on { (self.memory.depth() / 4).min(4) } else { 0 };
         self
     }
@@ -234,7 +235,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// Steps over the message at `head`.
     #[inline(always)]
     pub(super) fn advance(&mut self, head: u64) {
-        self.memory.slot(head.wrapping_add(self.ahead)).prefetch();
+        self.memory.slot(head.wrapping_add(self.ahead)).prefetch_read();
         let done = head.wrapping_add(self.eager);
         if done.wrapping_sub(self.credit) >= self.batch {
             self.return_credit(done);

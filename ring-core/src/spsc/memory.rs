@@ -267,10 +267,16 @@ impl<T: Message> Slot<T> {
         unsafe { sync::read(self.message.cast(), &self.end().tracker) }
     }
 
-    /// Starts to bring the slot near.
+    /// Starts to bring the slot near, to be read.
     #[inline(always)]
-    pub(super) fn prefetch(&self) {
-        sync::prefetch(self.message);
+    pub(super) fn prefetch_read(&self) {
+        sync::prefetch_read(self.message);
+    }
+
+    /// Starts to bring the slot near, to be written.
+    #[inline(always)]
+    pub(super) fn prefetch_write(&self) {
+        sync::prefetch_write(self.message);
     }
 
     /// Tells loom that a grant reads the message for as long as the result lives.
