@@ -1,0 +1,25 @@
+//! Attaches to the ring that `sender` makes and pops its messages.
+
+use std::time::Duration;
+
+use ring_core::spsc::{Consumer, PopError};
+use ring_shm::{Error, Options};
+
+fn main() -> Result<(), Error> {
+    let segment = Options::new().attach("/quotes", Duration::from_secs(10))?;
+    let mut quotes = Consumer::<[u64; 7], _>::attach(segment)?;
+    let (mut count, mut sum) = (0_u64, 0_u64);
+    loop {
+        match quotes.try_pop() {
+            Ok(quote) => {
+                count += 1;
+                sum += quote[0];
+            }
+            Err(PopError::Empty) => std::hint::spin_loop(),
+            Err(PopError::Closed) => break,
+            Err(PopError::Corrupted) => panic!("the sender broke the ring"),
+        }
+    }
+    println!("{count} quotes, their numbers add up to {sum}");
+    Ok(())
+}
