@@ -8,7 +8,7 @@ use super::arms::{Message, Receiver, Samples, Sender, Timer};
 use super::exchange::{check, stamps, sum};
 
 /// Messages in a block of the tails.
-const BLOCK: u64 = 1_000;
+pub(crate) const BLOCK: u64 = 1_000;
 
 /// What the reader does with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,19 +21,19 @@ pub(crate) enum Reader {
     Slow,
 }
 
-/// Takes `messages` messages, and measures the time of all but the first tenth.
+/// Takes `messages` messages, a multiple of [`BLOCK`], and measures the time of all but the first tenth.
 pub(crate) fn read(from: &mut impl Receiver, reader: Reader, messages: u64, timer: Timer) -> Samples {
     match reader {
-        Reader::Fast => read_with(from, messages, timer, Receiver::try_receive_first, |word| (*word, *word)),
+        Reader::Fast => {
+            let work = |total: u64, first: &u64| (*first, total.wrapping_add(*first));
+            read_with(from, messages, timer, Receiver::try_receive_first, work)
+        }
         Reader::Equal => {
-            read_with(from, messages, timer, Receiver::try_receive, |message| (message[0], sum(message)))
+            let work = |total: u64, message: &Message| (message[0], total.wrapping_add(sum(message)));
+            read_with(from, messages, timer, Receiver::try_receive, work)
         }
         Reader::Slow => {
-            let mut chain = 1;
-            let work = |message: &Message| {
-                chain = multiply(chain ^ sum(message));
-                (message[0], chain)
-            };
+            let work = |product, message: &Message| (message[0], multiply(product ^ sum(message)));
             read_with(from, messages, timer, Receiver::try_receive, work)
         }
     }
@@ -45,53 +45,45 @@ fn multiply(start: u64) -> u64 {
     (0..20).fold(start | 1, |product, _| product.wrapping_mul(product))
 }
 
-/// `take` takes a message out of the ring, `work` returns its number and what came out of it.
+/// `take` takes a message out of the ring. `work` gets what the messages before came to, and returns the number of
+/// this one and what they come to with it; in one place and by value, so that it stays in a register in every arm.
 #[inline(always)]
 fn read_with<R: Receiver, T>(
     from: &mut R,
     messages: u64,
     timer: Timer,
     take: impl Fn(&mut R) -> Option<T>,
-    mut work: impl FnMut(&T) -> (u64, u64),
+    work: impl Fn(u64, &T) -> (u64, u64),
 ) -> Samples {
-    let dropped = messages / 10;
-    let blocks = (messages - dropped) / BLOCK;
+    let blocks = messages / BLOCK;
     let mut stamps = stamps(blocks + 1);
-    let mut total = 0_u64;
-    let mut receive = |number| {
-        let taken = loop {
-            if let Some(taken) = take(from) {
-                break taken;
-            }
-            core::hint::spin_loop();
-        };
-        let (found, result) = work(&taken);
-        total = total.wrapping_add(result);
-        check(found, number);
-    };
-
+    let mut result = 1;
     let mut number = 0;
-    while number < messages - blocks * BLOCK {
-        receive(number);
-        number += 1;
-    }
     stamps[0] = timer.start();
     for stamp in &mut stamps[1..] {
         for _ in 0..BLOCK {
-            receive(number);
+            let taken = loop {
+                if let Some(taken) = take(from) {
+                    break taken;
+                }
+                core::hint::spin_loop();
+            };
+            let found;
+            (found, result) = work(result, &taken);
+            check(found, number);
             number += 1;
         }
         *stamp = timer.stop();
     }
-    black_box(total);
+    black_box(result);
 
+    let kept = stamps.iter().skip(usize::try_from(blocks.div_ceil(10)).unwrap_or(usize::MAX));
+    let kept: Vec<u64> = kept.copied().collect();
     let per_message =
         |first: u64, last: u64, count: u64| timer.clock().between_ns(first, last) / count as f64;
-    Samples {
-        centre: vec![per_message(stamps[0], stamps[stamps.len() - 1], blocks * BLOCK)],
-        tails: stamps.windows(2).map(|pair| per_message(pair[0], pair[1], BLOCK)).collect(),
-        messages,
-    }
+    let tails: Vec<f64> = kept.windows(2).map(|pair| per_message(pair[0], pair[1], BLOCK)).collect();
+    let whole = per_message(kept[0], kept[kept.len() - 1], BLOCK * tails.len() as u64);
+    Samples { centre: vec![whole], tails, messages }
 }
 
 /// Passes `messages` messages on.

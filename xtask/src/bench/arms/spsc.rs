@@ -22,7 +22,7 @@ use crate::bench::stream;
 pub(crate) enum Change {
     /// In nothing.
     None,
-    /// Pops bring later slots near.
+    /// Pushes and pops bring later slots near.
     PrefetchOn,
     /// They do not.
     PrefetchOff,
@@ -59,13 +59,12 @@ pub(super) fn ends(
         }
     }
     let (to, from) = directions(side, parts)?;
-    let consumer = Consumer::attach(from)?;
-    let consumer = match change {
-        Change::PrefetchOn => consumer.prefetch(true),
-        Change::PrefetchOff => consumer.prefetch(false),
-        _ => consumer,
-    };
-    Ok((Producer::attach(to)?, consumer))
+    let (producer, consumer) = (Producer::attach(to)?, Consumer::attach(from)?);
+    Ok(match change {
+        Change::PrefetchOn => (producer.prefetch(true), consumer.prefetch(true)),
+        Change::PrefetchOff => (producer.prefetch(false), consumer.prefetch(false)),
+        _ => (producer, consumer),
+    })
 }
 
 /// Makes one side.
