@@ -7,6 +7,9 @@
 //! |---|---|---|---|
 //! | R4 → A4 | the magic word, once all else is written | the magic word at attach | the ring as it was made |
 
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
+
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Error, Region};
 

@@ -304,17 +304,3 @@ fn a_ring_is_seen_whole_or_not_at_all() {
         maker.join().unwrap();
     });
 }
-
-#[test]
-fn two_makers_do_not_mix() {
-    model(|| {
-        let layout = Layout::<u64>::new(1).unwrap();
-        let region = heap(layout.bytes());
-        let other = Arc::clone(&region);
-        let rival = thread::spawn(move || layout.init(&other));
-        let made = [layout.init(&region), rival.join().unwrap()];
-        assert!(made.iter().all(|made| matches!(made, Ok(()) | Err(Error::NotReady))), "{made:?}");
-        assert!(made.contains(&Ok(())));
-        Consumer::<u64, _>::attach(region).unwrap();
-    });
-}
