@@ -1,4 +1,60 @@
-//! arm
-pub(crate) fn run() -> anyhow::Result<()> {
-    Ok(())
+//! `cargo xtask arm`: what can be known of 64-bit Arm on another machine.
+//!
+//! The code compiles and layouts agree. The emulator does not reorder memory, so loom stays the judge of orderings.
+
+mod toolchain;
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::step::{Captured, Runner};
+use crate::workspace::Workspace;
+use toolchain::Toolchain;
+
+/// Crates with tests that need nothing but threads.
+const CRATES: [&str; 2] = ["ring-core", "ring-tune"];
+
+/// Gets a toolchain where there is none yet, runs the tests under QEMU, and builds ring-core for bare metal.
+pub(crate) fn run() -> Result<()> {
+    let workspace = Workspace::find()?;
+    let toolchain = Toolchain::get(&workspace, &Runner::new(&workspace, "arm toolchain")?)?;
+
+    let mut failed = false;
+    for (name, mut command) in [
+        ("tests under QEMU", tests(&workspace, &toolchain)),
+        ("bare metal", bare_metal(&workspace, &toolchain)),
+    ] {
+        let runner = Runner::new(&workspace, &format!("arm {name}"))?;
+        let Captured { success, output } = runner.capture(&mut command)?;
+        let seconds = runner.seconds();
+        if success {
+            output
+                .lines()
+                .filter(|line| line.starts_with("test result:"))
+                .for_each(|line| println!("  {line}"));
+            println!("{name:<40} ok       {seconds:6.1} s");
+        } else {
+            failed = true;
+            println!("{name:<40} FAILED   {seconds:6.1} s\n\n{output}");
+        }
+    }
+    if failed { bail!("64-bit Arm") } else { Ok(()) }
+}
+
+fn tests(workspace: &Workspace, toolchain: &Toolchain) -> Command {
+    let mut command = toolchain.cargo(workspace);
+    command.args(["test", "--lib", "--tests", "--all-features", "--target", toolchain::HOSTED]);
+    command.args(CRATES.map(|name| format!("--package={name}")));
+    // Emulated code is slow enough.
+    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2");
+    command
+}
+
+/// Builds core itself as well, since nobody ships it for this target here.
+fn bare_metal(workspace: &Workspace, toolchain: &Toolchain) -> Command {
+    let mut command = toolchain.cargo(workspace);
+    command.args(["build", "-Zbuild-std=core", "--package=ring-core", "--target", "aarch64-unknown-none"]);
+    command.env("RUSTC_BOOTSTRAP", "1");
+    command
 }

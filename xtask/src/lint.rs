@@ -21,7 +21,9 @@ pub(crate) fn run() -> Result<()> {
     let workspace = Workspace::find()?;
     let mut report = Report { workspace: &workspace, failed: 0 };
 
-    report.check("format", |runner| with_component(&workspace, runner, "fmt", &["--all", "--check"]))?;
+    report.check("format", |runner| {
+        with_component(&workspace, runner, "fmt", &["--all", "--check", "--", "--color=never"])
+    })?;
     check_clippy(&mut report)?;
     report.check("documentation", |runner| Ok(runner.capture(&mut documentation(&workspace))?.into()))?;
     report
@@ -77,12 +79,13 @@ impl Report<'_> {
 fn check_clippy(report: &mut Report<'_>) -> Result<()> {
     let workspace = report.workspace;
     report.check("clippy, all features", |runner| {
-        let arguments = ["--workspace", "--all-targets", "--all-features", "--", "-Dwarnings"];
+        let arguments = ["--quiet", "--workspace", "--all-targets", "--all-features", "--", "-Dwarnings"];
         with_component(workspace, runner, "clippy", &arguments)
     })?;
     for name in workspace.libraries() {
         report.check(&format!("clippy {name}, no features"), |runner| {
-            let arguments = ["--package", name, "--lib", "--no-default-features", "--", "-Dwarnings"];
+            let arguments =
+                ["--quiet", "--package", name, "--lib", "--no-default-features", "--", "-Dwarnings"];
             with_component(workspace, runner, "clippy", &arguments)
         })?;
     }
@@ -90,6 +93,7 @@ fn check_clippy(report: &mut Report<'_>) -> Result<()> {
         let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
         command.args([
             "clippy",
+            "--quiet",
             "--package=ring-core",
             "--all-targets",
             "--all-features",
@@ -129,7 +133,13 @@ fn component_package(component: &str) -> &str {
 
 fn documentation(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo();
-    command.env("RUSTDOCFLAGS", "-Dwarnings").args(["doc", "--workspace", "--no-deps", "--all-features"]);
+    command.env("RUSTDOCFLAGS", "-Dwarnings").args([
+        "doc",
+        "--quiet",
+        "--workspace",
+        "--no-deps",
+        "--all-features",
+    ]);
     command
 }
 

@@ -70,7 +70,7 @@ fn write_out(workspace: &Workspace, program: &Program, folder: &Path) -> Result<
 
 fn build(workspace: &Workspace, program: &Program, folder: &Path, build_folder: &Path) -> Command {
     let mut command = workspace.cargo();
-    command.args(["rustc", "--release", "--manifest-path"]).arg(folder.join("Cargo.toml"));
+    command.args(["rustc", "--quiet", "--release", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     command.arg("--target-dir").arg(build_folder);
     if !program.hosted {
         command.args(["--", "-Crelocation-model=static"]);
