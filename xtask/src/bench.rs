@@ -131,7 +131,8 @@ fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(V
     let progress = Progress::new(plan.suite, scale.rounds);
     let processes = [std::process::id(), session.peer_id()];
     let before = Disturbance::read(processes, host.cpus);
-    let outcome = rounds::run(&plan, |round| progress.round(round), |series| session.run(&plan, series))?;
+    let outcome =
+        rounds::run(&plan, |round| progress.round(round), |series, slice| session.run(&plan, series, slice))?;
     let seen = Disturbance::read(processes, host.cpus).since(before);
     drop(progress);
 

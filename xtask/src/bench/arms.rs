@@ -105,6 +105,13 @@ pub(crate) enum Slice {
     },
 }
 
+impl Slice {
+    /// Whether the peer only writes.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream { .. })
+    }
+}
+
 /// What a slice has shown, in nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Samples {
@@ -203,11 +210,6 @@ impl Spec {
     /// Whether it can do without a second core: nobody spins.
     pub(crate) fn needs_one_cpu(&self) -> bool {
         matches!(self, Self::Kernel(_) | Self::Syscall | Self::PushAlone { .. })
-    }
-
-    /// Whether an exchange goes through the scheduler, and so takes microseconds.
-    pub(crate) fn sleeps(&self) -> bool {
-        matches!(self, Self::Kernel(_))
     }
 
     /// Makes one side of the arm.

@@ -23,11 +23,14 @@ pub(crate) struct Scale {
     pub(crate) at_most: Option<Duration>,
 }
 
-/// One arm in one mode: a slice of it runs in each round.
+/// One arm in one mode: slices of it run in each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Series {
     pub(crate) arm: usize,
-    pub(crate) slice: Slice,
+    /// What runs close to the slices of the others, between those of the floor: short, for the ratio.
+    pub(crate) closely: Option<Slice>,
+    /// What runs afterwards, in rounds that count: longer, for the tails.
+    pub(crate) afterwards: Option<Slice>,
 }
 
 /// Where the figures of a case come from.
@@ -94,7 +97,8 @@ impl Plan {
     /// Adds a case of round trips. Its floor has so many lines, in memory of this kind.
     pub(crate) fn round_trips(&mut self, name: &str, spec: Spec, kind: Kind, lines: usize) {
         if self.takes(name, spec.needs_one_cpu()) {
-            let source = Source::One(self.series(spec, round_trip_slice(&spec, self.scale)));
+            let (closely, afterwards) = round_trip_slices(&spec, self.scale);
+            let source = Source::One(self.series(spec, closely, afterwards));
             self.add(name, source, kind, lines);
         }
     }
@@ -103,7 +107,7 @@ impl Plan {
     pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader, kind: Kind, lines: usize) {
         if self.takes(name, spec.needs_one_cpu()) {
             let messages = if self.scale.quick { 40_000 } else { 120_000 };
-            let source = Source::One(self.series(spec, Slice::Stream { reader, messages }));
+            let source = Source::One(self.series(spec, Some(Slice::Stream { reader, messages }), None));
             self.add(name, source, kind, lines);
         }
     }
@@ -112,6 +116,10 @@ impl Plan {
     pub(crate) fn floor_case(&mut self, name: &str, kind: Kind, lines: usize) {
         if self.takes(name, false) {
             let source = self.floor(kind, lines);
+            for &series in source.series() {
+                let series = &mut self.series[series];
+                series.afterwards = round_trip_slices(&self.specs[series.arm], self.scale).1;
+            }
             self.add(name, source, Kind::Usual, FLOOR_LINES);
         }
     }
@@ -148,15 +156,20 @@ impl Plan {
         self.cases.push(Case { name: name.into(), source, floor });
     }
 
-    /// The protocol-free exchange: over the same line, or over as many as a ring has slots.
+    /// The protocol-free exchange: over the same line, or over as many as a ring has slots. Nobody needs to know
+    /// its tails, unless it is a case.
     fn floor(&mut self, kind: Kind, lines: usize) -> Source {
         let specs = [Spec::SameLine { kind }, Spec::Rotating { kind, lines }];
-        Source::Fastest(specs.map(|spec| self.series(spec, round_trip_slice(&spec, self.scale))))
+        Source::Fastest(specs.map(|spec| {
+            let arm = index_of(&mut self.specs, spec);
+            let known = self.series.iter().position(|series| series.arm == arm);
+            known.unwrap_or_else(|| self.series(spec, round_trip_slices(&spec, self.scale).0, None))
+        }))
     }
 
-    fn series(&mut self, spec: Spec, slice: Slice) -> usize {
+    fn series(&mut self, spec: Spec, closely: Option<Slice>, afterwards: Option<Slice>) -> usize {
         let arm = index_of(&mut self.specs, spec);
-        index_of(&mut self.series, Series { arm, slice })
+        index_of(&mut self.series, Series { arm, closely, afterwards })
     }
 }
 
@@ -168,13 +181,15 @@ fn index_of<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
     })
 }
 
-/// 25 rounds give 10^6 single exchanges, with some to spare for rounds that are dropped. What sleeps in the
-/// kernel takes a hundred times as long, and so does fewer.
-fn round_trip_slice(spec: &Spec, scale: Scale) -> Slice {
-    match (spec.sleeps(), scale.quick) {
-        (false, false) => Slice::RoundTrips { warm_up: 2_000, blocks: 256, singles: 50_000 },
-        (false, true) => Slice::RoundTrips { warm_up: 2_000, blocks: 64, singles: 10_000 },
-        (true, false) => Slice::RoundTrips { warm_up: 50, blocks: 8, singles: 1_200 },
-        (true, true) => Slice::RoundTrips { warm_up: 50, blocks: 4, singles: 500 },
+/// Blocks close to those of the other arms, single exchanges afterwards: in 25 rounds 10^6, with some to spare for
+/// rounds that are dropped. What sleeps in the kernel takes a thousand times as long: it does fewer, and only
+/// afterwards, to keep the others close together.
+fn round_trip_slices(spec: &Spec, scale: Scale) -> (Option<Slice>, Option<Slice>) {
+    let slice = |warm_up, blocks, singles| Some(Slice::RoundTrips { warm_up, blocks, singles });
+    let pick = |full, quick| if scale.quick { quick } else { full };
+    match spec {
+        Spec::Kernel(_) => (None, slice(50, pick(8, 4), pick(1_200, 500))),
+        Spec::PushAlone { .. } => (slice(0, pick(128, 64), 0), None),
+        _ => (slice(1_000, pick(128, 64), 0), slice(1_000, 0, pick(60_000, 10_000))),
     }
 }

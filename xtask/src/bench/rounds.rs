@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::Result;
 use ring_tune::Recorder;
 
-use super::arms::Samples;
+use super::arms::{Samples, Slice};
 use super::plan::{Plan, Source};
 
 /// The most that the floor may move within a round: last over first, or first over last.
@@ -51,7 +51,7 @@ pub(crate) struct Outcome {
 pub(crate) fn run(
     plan: &Plan,
     mut begin: impl FnMut(u32),
-    mut run: impl FnMut(usize) -> Result<Samples>,
+    mut run: impl FnMut(usize, Slice) -> Result<Samples>,
 ) -> Result<Outcome> {
     let mut outcome = Outcome {
         tallies: vec![Tally::default(); plan.cases.len()],
@@ -65,31 +65,55 @@ pub(crate) fn run(
             break;
         }
         begin(round);
-        let edges = plan.edges.as_ref().map_or(&[][..], Source::series);
-        let mut samples = vec![Samples::default(); plan.series.len()];
-        for &series in edges {
-            samples[series] = run(series)?;
-        }
-        let first = plan.edges.as_ref().map(|edges| fastest(&samples, edges));
-        for series in order(plan.series.len(), round).into_iter().filter(|series| !edges.contains(series)) {
-            samples[series] = run(series)?;
-        }
-        let mut last = vec![Samples::default(); plan.series.len()];
-        for &series in edges {
-            last[series] = run(series)?;
-        }
-        if let (Some(edges), Some(first)) = (&plan.edges, first) {
-            if has_moved(samples[first].figure(), last[fastest(&last, edges)].figure()) {
-                outcome.dropped += 1;
-                continue;
+        let order = order(plan.series.len(), round);
+        let Some(mut samples) = run_closely(plan, &order, &mut run)? else {
+            outcome.dropped += 1;
+            continue;
+        };
+        for &series in &order {
+            if let Some(slice) = plan.series[series].afterwards {
+                samples[series].append(run(series, slice)?);
             }
-        }
-        for (samples, last) in samples.iter_mut().zip(last) {
-            samples.append(last);
         }
         outcome.add(plan, &samples);
     }
     Ok(outcome)
+}
+
+/// The part of a round that ratios are formed of: the floor, all others, the floor again. Nothing if it moved.
+fn run_closely(
+    plan: &Plan,
+    order: &[usize],
+    run: &mut impl FnMut(usize, Slice) -> Result<Samples>,
+) -> Result<Option<Vec<Samples>>> {
+    let edges = plan.edges.as_ref().map_or(&[][..], Source::series);
+    let mut samples = vec![Samples::default(); plan.series.len()];
+    let mut last = samples.clone();
+    let mut run_into = |samples: &mut [Samples], series: usize| -> Result<()> {
+        if let Some(slice) = plan.series[series].closely {
+            samples[series] = run(series, slice)?;
+        }
+        Ok(())
+    };
+    for &series in edges {
+        run_into(&mut samples, series)?;
+    }
+    for &series in order.iter().filter(|series| !edges.contains(series)) {
+        run_into(&mut samples, series)?;
+    }
+    for &series in edges {
+        run_into(&mut last, series)?;
+    }
+    if let Some(edges) = &plan.edges {
+        let figure = |samples: &[Samples]| samples[fastest(samples, edges)].figure();
+        if has_moved(figure(&samples), figure(&last)) {
+            return Ok(None);
+        }
+    }
+    for (samples, last) in samples.iter_mut().zip(last) {
+        samples.append(last);
+    }
+    Ok(Some(samples))
 }
 
 impl Outcome {
@@ -163,6 +187,15 @@ pub(crate) fn median(values: &[f64]) -> f64 {
         count if count % 2 == 1 => sorted[count / 2],
         count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
     }
+}
+
+/// The smallest value that a share of all values, `share` of 1, does not exceed; nothing of none.
+#[expect(clippy::cast_possible_truncation, reason = "between 0 and a length")]
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
 }
 
 /// Median, smallest and largest of values that rounds have shown.

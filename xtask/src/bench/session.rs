@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use ring_shm::Report;
 use ring_tune::Clock;
 
-use super::arms::{Arm, Samples, Side, Timer};
+use super::arms::{Arm, Samples, Side, Slice, Timer};
 use super::memory::{Kind, Memory};
 use super::plan::Plan;
 use super::process::Peer;
@@ -39,10 +39,10 @@ impl Session {
     }
 
     /// Runs a slice of a series in both processes.
-    pub(crate) fn run(&mut self, plan: &Plan, series: usize) -> Result<Samples> {
-        let series = plan.series[series];
-        self.peer.follow(series.arm, series.slice)?;
-        let samples = self.arms[series.arm].lead(series.slice, self.timer);
+    pub(crate) fn run(&mut self, plan: &Plan, series: usize, slice: Slice) -> Result<Samples> {
+        let arm = plan.series[series].arm;
+        self.peer.follow(arm, slice)?;
+        let samples = self.arms[arm].lead(slice, self.timer);
         self.peer.wait_for_answer()?;
         Ok(samples)
     }

@@ -116,12 +116,28 @@ fn a_full_run_has_samples_for_every_percentile() {
     let plan = Suite::Pingpong.plan(full, true);
     let ring = plan.cases.iter().find(|case| case.name == "spsc").unwrap();
     let [series] = ring.source.series() else { panic!("a ring is one series") };
-    let Slice::RoundTrips { singles, .. } = plan.series[*series].slice else { panic!("a closed loop") };
+    let Some(Slice::RoundTrips { singles, .. }) = plan.series[*series].afterwards else {
+        panic!("a closed loop")
+    };
     assert!(singles * 25 >= 1_000_000);
 
     for series in &Suite::Stream.plan(full, true).series {
-        if let Slice::Stream { messages, .. } = series.slice {
+        if let Some(Slice::Stream { messages, .. }) = series.closely {
             assert!(messages * 25 >= 1_000_000 && messages % (10 * crate::bench::stream::BLOCK) == 0);
         }
     }
+}
+
+#[test]
+fn of_a_floor_that_is_no_case_nobody_measures_the_tails() {
+    let has_tails = |suite: Suite| {
+        let plan = suite.plan(SCALE, true);
+        let floors = plan
+            .series
+            .iter()
+            .filter(|series| matches!(plan.specs[series.arm], Spec::SameLine { .. } | Spec::Rotating { .. }));
+        floors.map(|series| series.afterwards.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(has_tails(Suite::Pingpong), [true; 5]);
+    assert_eq!(has_tails(Suite::Stream), [false; 5]);
 }

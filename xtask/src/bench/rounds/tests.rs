@@ -1,5 +1,3 @@
-use anyhow::Result;
-
 use super::*;
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
@@ -16,7 +14,7 @@ fn plan(rounds: u32) -> Plan {
 }
 
 fn samples(centre: &[f64]) -> Samples {
-    Samples { centre: centre.to_vec(), tails: centre.to_vec(), messages: centre.len() as u64 }
+    Samples { centre: centre.to_vec(), ..Samples::default() }
 }
 
 /// Plays back what each series shows, slice after slice.
@@ -24,12 +22,17 @@ fn play(plan: &Plan, mut slices: [Vec<f64>; 3]) -> Outcome {
     for slices in &mut slices {
         slices.reverse();
     }
-    let run = |series: usize| -> Result<Samples> { Ok(samples(&[slices[series].pop().unwrap()])) };
-    run_all(plan, run)
+    run_all(plan, |series| samples(&[slices[series].pop().unwrap()]))
 }
 
-fn run_all(plan: &Plan, slice: impl FnMut(usize) -> Result<Samples>) -> Outcome {
-    run(plan, |_| (), slice).unwrap()
+/// `closely` tells what the slices for ratios show. Those for tails show one sample of 7 ns.
+fn run_all(plan: &Plan, mut closely: impl FnMut(usize) -> Samples) -> Outcome {
+    let run_slice = |series: usize, slice: Slice| {
+        let is_close = plan.series[series].closely == Some(slice);
+        let tail = Samples { tails: vec![7.0], messages: 1, ..Samples::default() };
+        Ok(if is_close { closely(series) } else { tail })
+    };
+    run(plan, |_| (), run_slice).unwrap()
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_round_begins_and_ends_with_the_floor_and_the_order_between_changes() {
     let mut ran = Vec::new();
     run_all(&plan, |series| {
         ran.push(series);
-        Ok(samples(&[1.0]))
+        samples(&[1.0])
     });
     let rounds: Vec<&[usize]> = ran.chunks(9).collect();
     assert_eq!(rounds.len(), 6);
@@ -98,7 +101,7 @@ fn a_round_begins_and_ends_with_the_floor_and_the_order_between_changes() {
 fn no_round_begins_when_the_time_is_up_but_one_always_runs() {
     let mut plan = plan(5);
     plan.scale.at_most = Some(core::time::Duration::ZERO);
-    let outcome = run_all(&plan, |_| Ok(samples(&[1.0])));
+    let outcome = run_all(&plan, |_| samples(&[1.0]));
     assert_eq!((outcome.rounds, outcome.cut_short), (1, true));
 }
 
@@ -106,7 +109,7 @@ fn no_round_begins_when_the_time_is_up_but_one_always_runs() {
 fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
     let mut plan = Plan::new("pingpong", Scale { rounds: 2, quick: true, at_most: None }, false);
     plan.round_trips("syscall", Spec::Syscall, Kind::Usual, FLOOR_LINES);
-    let outcome = run_all(&plan, |_| Ok(samples(&[200.0])));
+    let outcome = run_all(&plan, |_| samples(&[200.0]));
     assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
     assert_eq!(outcome.tallies[0].figures, [200.0, 200.0]);
     assert!(outcome.tallies[0].ratios.is_empty());
@@ -114,7 +117,7 @@ fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
 
 #[test]
 fn what_fails_in_a_slice_ends_the_run() {
-    assert!(run(&plan(2), |_| (), |_| anyhow::bail!("the peer is gone")).is_err());
+    assert!(run(&plan(2), |_| (), |_, _| anyhow::bail!("the peer is gone")).is_err());
 }
 
 #[test]
@@ -131,6 +134,16 @@ fn medians_and_spreads() {
     let spread = Spread::of(&[1.5, 1.0, 1.25]).unwrap();
     assert_eq!(spread, Spread { median: 1.25, min: 1.0, max: 1.5 });
     assert_eq!(spread.to_string(), "1.25 [1.00–1.50]");
+}
+
+#[test]
+fn quantiles_are_values_that_were_seen() {
+    let values: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+    assert_eq!(quantile(&values, 0.9), Some(9.0));
+    assert_eq!(quantile(&values, 0.91), Some(10.0));
+    assert_eq!(quantile(&values, 0.0), Some(1.0));
+    assert_eq!(quantile(&[5.0], 0.9), Some(5.0));
+    assert_eq!(quantile(&[], 0.9), None);
 }
 
 #[test]

@@ -46,22 +46,26 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
     text
 }
 
-/// What the floors are made of: each is the faster of two.
+/// What the floors are made of: each is the faster of the same line and its own number of lines.
 fn floors(plan: &Plan, outcome: &Outcome) -> String {
-    let mut parts: Vec<String> = Vec::new();
+    let mut same = None;
+    let mut rotating = Vec::new();
     for (series, figures) in plan.series.iter().zip(&outcome.series) {
-        let name = match plan.specs[series.arm] {
-            Spec::SameLine { .. } => "over the same line".into(),
-            Spec::Rotating { lines, .. } => format!("over {lines} lines in turn"),
-            _ => continue,
-        };
-        parts.extend(Spread::of(figures).map(|spread| format!("{:.1} {name}", spread.median)));
+        let Some(spread) = Spread::of(figures) else { continue };
+        match plan.specs[series.arm] {
+            Spec::SameLine { .. } => same = Some(spread.median),
+            Spec::Rotating { lines, .. } => rotating.push((lines, spread.median)),
+            _ => {}
+        }
     }
-    if parts.is_empty() {
-        return String::new();
-    }
+    let Some(same) = same else { return String::new() };
+    rotating.sort_by_key(|&(lines, _)| lines);
+    let (lines, times): (Vec<String>, Vec<String>) =
+        rotating.iter().map(|(lines, ns)| (lines.to_string(), format!("{ns:.1}"))).unzip();
     format!(
-        "A bare word takes, in ns: {}.\nA floor is the faster of the same line and its own number of lines.\n",
-        parts.join(", ")
+        "A bare word takes {same:.1} ns over one line for both ways; over {} lines each way in turn {} ns.\n\
+         The faster of the two is the floor of a ring with as many slots.\n",
+        lines.join(", "),
+        times.join(", ")
     )
 }
