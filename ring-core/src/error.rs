@@ -2,7 +2,7 @@
 
 use crate::Role;
 
-/// Why a ring could not be made or attached to. Nothing was changed.
+/// Why a ring could not be made or attached to. No message was touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,7 +23,7 @@ pub enum Error {
     /// The ring is larger than the address space.
     #[error("the ring is larger than the address space: ask for fewer or smaller slots")]
     TooLarge,
-    /// The region does not hold the ring.
+    /// The region is too short for the ring.
     #[error("the region has {available} bytes and the ring needs {needed}: lend a larger one")]
     RegionTooSmall {
         /// Bytes that the ring needs.
@@ -32,7 +32,9 @@ pub enum Error {
         available: u64,
     },
     /// Nobody has finished making a ring here yet.
-    #[error("no ring is ready in this region yet: try again once its creator is done, or make one")]
+    #[error(
+        "no ring is ready in this region yet: wait for its maker, or make one with `init`; after a maker that was killed, with `init_over`"
+    )]
     NotReady,
     /// The region holds something that is not a ring.
     #[error("the region begins with {found:#018x}, which is not a ring: check what it was made for")]
@@ -49,7 +51,9 @@ pub enum Error {
         expected: u64,
     },
     /// The ring was made on another architecture (byte order, pointer width, line size).
-    #[error("the ring was made for architecture {found:#x}, this program runs on {expected:#x}")]
+    #[error(
+        "the ring was made for architecture {found:#x}, this program runs on {expected:#x}: make it on this one"
+    )]
     WrongArchitecture {
         /// In the header.
         found: u64,

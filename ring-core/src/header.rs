@@ -10,22 +10,23 @@
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
+use crate::region::LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{Error, Region};
+use crate::{Error, Liveness, Role};
 
 /// Says that a ring is ready: "ring-mem" in the bytes of a little-endian machine.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"ring-mem");
+const MAGIC: u64 = u64::from_le_bytes(*b"ring-mem");
 
 /// Says that a ring is being made: nobody else may begin to.
 const BUSY: u64 = u64::from_le_bytes(*b"ring-new");
 
 /// Raised whenever the meaning of a byte in the region changes.
-pub const VERSION: u64 = 1;
+const VERSION: u64 = 1;
 
 /// Byte order, pointer width in bits and cache-line size, as whoever shares a ring must agree on them.
 pub const ARCHITECTURE: u64 = {
     let order = if cfg!(target_endian = "little") { 1 } else { 2 };
-    order | (usize::BITS as u64) << 8 | 64 << 16
+    order | (usize::BITS as u64) << 8 | (LINE_BYTES as u64) << 16
 };
 
 /// What the header says about the shape of a ring. Compared with what the attaching type expects.
@@ -67,17 +68,17 @@ impl Guard {
         }
     }
 
-    /// Reserves the region for making a ring in it, and returns the kind of the ring that was there before.
-    pub(crate) fn begin(&self) -> Result<Option<u64>, Error> {
+    /// Reserves the region for making a ring in it, and says whether one was there before.
+    pub(crate) fn begin(&self, liveness: &impl Liveness) -> Result<bool, Error> {
         // ORDERING: Relaxed: the exchange below decides, and it acquires.
         let found = self.magic.load(Ordering::Relaxed);
-        if found == BUSY {
+        if found == BUSY && !liveness.is_gone(Role::Maker, 0) {
             return Err(Error::NotReady);
         }
         // ORDERING: Acquire (A4): the former ring's owner words; pairs with R4 in Guard::publish.
         // ORDERING: Relaxed on failure: somebody else makes the ring, and nothing is read.
         match self.magic.compare_exchange(found, BUSY, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Ok((found == MAGIC).then(|| read(&self.kind))),
+            Ok(_) => Ok(found == MAGIC),
             Err(_) => Err(Error::NotReady),
         }
     }
@@ -104,8 +105,17 @@ impl Guard {
         self.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Compares the guards with what the caller expects, and returns the slot size and the depth, which the
-    /// ring's own checks go on with.
+    /// Compares what the words mean, rather than the shape of the ring, with what this program knows.
+    pub(crate) fn check_kind(&self, kind: u64) -> Result<(), Error> {
+        expect(&self.architecture, ARCHITECTURE, |found, expected| Error::WrongArchitecture {
+            found,
+            expected,
+        })?;
+        expect(&self.version, VERSION, |found, expected| Error::WrongVersion { found, expected })?;
+        expect(&self.kind, kind, |found, expected| Error::WrongKind { found, expected })
+    }
+
+    /// Compares the guards with what the caller expects. Slot size and depth are as found: the ring checks them.
     pub(crate) fn check(
         &self,
         kind: u64,
@@ -122,40 +132,35 @@ impl Guard {
             }
             found => return Err(Error::WrongMagic { found }),
         }
-        let expect = |word, expected, error: fn(u64, u64) -> Error| match read(word) {
-            found if found == expected => Ok(found),
-            found => Err(error(found, expected)),
-        };
-        expect(&self.architecture, ARCHITECTURE, |found, expected| Error::WrongArchitecture {
+        self.check_kind(kind)?;
+        expect(&self.element_bytes, element_bytes as u64, |found, expected| Error::WrongElementSize {
             found,
             expected,
         })?;
-        expect(&self.version, VERSION, |found, expected| Error::WrongVersion { found, expected })?;
+        expect(&self.element_align, element_align as u64, |found, expected| Error::WrongElementAlign {
+            found,
+            expected,
+        })?;
         Ok(Shape {
-            kind: expect(&self.kind, kind, |found, expected| Error::WrongKind { found, expected })?,
-            element_bytes: expect(&self.element_bytes, element_bytes as u64, |found, expected| {
-                Error::WrongElementSize { found, expected }
-            })?,
-            element_align: expect(&self.element_align, element_align as u64, |found, expected| {
-                Error::WrongElementAlign { found, expected }
-            })?,
+            kind,
+            element_bytes: element_bytes as u64,
+            element_align: element_align as u64,
             slot_bytes: read(&self.slot_bytes),
             depth: read(&self.depth),
         })
     }
 }
 
+fn expect(word: &AtomicU64, expected: u64, error: impl FnOnce(u64, u64) -> Error) -> Result<(), Error> {
+    match read(word) {
+        found if found == expected => Ok(()),
+        found => Err(error(found, expected)),
+    }
+}
+
 fn read(word: &AtomicU64) -> u64 {
     // ORDERING: Relaxed: the magic word was read before (A4).
     word.load(Ordering::Relaxed)
-}
-
-/// Whether `needed` bytes fit the region.
-pub(crate) fn check_room(region: &impl Region, needed: usize) -> Result<(), Error> {
-    if region.bytes() < needed {
-        return Err(Error::RegionTooSmall { needed: needed as u64, available: region.bytes() as u64 });
-    }
-    Ok(())
 }
 
 #[cfg(not(loom))]

@@ -21,9 +21,9 @@ pub mod sync;
 mod testing;
 
 pub use error::Error;
-pub use header::{ARCHITECTURE, MAGIC, VERSION};
+pub use header::ARCHITECTURE;
 pub use liveness::{AssumeAlive, AssumeGone, Liveness, Owner, Role};
 pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use region::HeapRegion;
-pub use region::{Private, REGION_ALIGN, Region, StaticRegion, Trusted};
+pub use region::{REGION_ALIGN, Region, StaticRegion, Trusted, TrustedRegion};

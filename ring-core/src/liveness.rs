@@ -10,7 +10,7 @@
 //!
 //! # Safety
 //!
-//! [`Liveness`] is an unsafe trait: rings in private memory hand out slices, and two owners of one role would
+//! [`Liveness`] is an unsafe trait: rings in trusted regions hand out `&mut T`, and two owners of one role would
 //! alias them.
 #![allow(unsafe_code)]
 
@@ -21,7 +21,10 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// A role in a ring that one owner has at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Role {
+    /// Makes the ring. It has no owner word, so its incarnation is always 0.
+    Maker,
     /// Pushes.
     Producer,
     /// Pops.
@@ -31,6 +34,7 @@ pub enum Role {
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Maker => "maker",
             Self::Producer => "producer",
             Self::Consumer => "consumer",
         })
@@ -133,7 +137,8 @@ impl OwnerWord {
 /// What the owner word of a role says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// How often the role was claimed; it rises when the other side restarts.
+    /// How often the role was claimed. It rises when the other side restarts, and when somebody makes the ring
+    /// anew or fails to attach half-way.
     pub incarnation: u64,
     /// Whether a handle has the role. A killed owner leaves it true.
     pub held: bool,

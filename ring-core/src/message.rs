@@ -1,5 +1,6 @@
 //! What can be sent.
 
+use crate::region::LINE_BYTES;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Plain data: any bit pattern is valid, no padding, no pointers, since the other side may be another program.
@@ -28,5 +29,5 @@ impl<T: FromBytes + IntoBytes + Immutable + 'static> Message for T {}
 /// Refuses at compile time what no slot can hold.
 pub(crate) const fn assert_fits_a_slot<T>() {
     assert!(size_of::<T>() > 0, "a message has at least one byte");
-    assert!(align_of::<T>() <= 64, "a message is aligned to 64 bytes at most");
+    assert!(align_of::<T>() <= LINE_BYTES, "a message is aligned to 64 bytes at most");
 }

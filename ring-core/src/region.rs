@@ -2,11 +2,13 @@
 //!
 //! # Safety
 //!
-//! This file declares what an implementor of [`Region`] and of [`Private`] promises; every pointer that the
+//! This file declares what an implementor of [`Region`] and of [`TrustedRegion`] promises; every pointer that the
 //! rings form rests on it.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
+
+use crate::Error;
 
 mod fixed;
 #[cfg(feature = "alloc")]
@@ -18,8 +20,11 @@ pub use fixed::StaticRegion;
 pub use heap::HeapRegion;
 pub use trusted::Trusted;
 
+/// A cache line, as the layout has it on every machine.
+pub(crate) const LINE_BYTES: usize = 64;
+
 /// Alignment in bytes of every region: two cache lines, since adjacent-line prefetchers pull lines in pairs.
-pub const REGION_ALIGN: usize = 128;
+pub const REGION_ALIGN: usize = 2 * LINE_BYTES;
 
 /// Memory that somebody lends to a ring: a static, a heap box, a mapping, a registered region.
 ///
@@ -41,13 +46,21 @@ pub unsafe trait Region {
     fn bytes(&self) -> usize;
 }
 
-/// A region whose every user keeps the rings' protocol, so that a reader may hold `&T` into it.
+/// A region whose every user keeps the rings' protocol, so that a grant may give `&T` into it.
 ///
 /// # Safety
 ///
-/// No program outside this one can write the bytes, or whoever can is promised to use them only as a correct
-/// peer of the ring.
-pub unsafe trait Private: Region {}
+/// Nobody in this program touches the bytes but through ring handles. No other program can write them, or
+/// whoever can is promised to do so only as a correct peer of the ring.
+pub unsafe trait TrustedRegion: Region {}
+
+/// Whether `needed` bytes fit the region.
+pub(crate) fn check_room(region: &impl Region, needed: usize) -> Result<(), Error> {
+    if region.bytes() < needed {
+        return Err(Error::RegionTooSmall { needed: needed as u64, available: region.bytes() as u64 });
+    }
+    Ok(())
+}
 
 // SAFETY: a reference is as stable as what it refers to.
 unsafe impl<R: Region + ?Sized> Region for &R {
@@ -61,4 +74,4 @@ unsafe impl<R: Region + ?Sized> Region for &R {
 }
 
 // SAFETY: the same bytes with the same users.
-unsafe impl<R: Private + ?Sized> Private for &R {}
+unsafe impl<R: TrustedRegion + ?Sized> TrustedRegion for &R {}

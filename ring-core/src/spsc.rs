@@ -2,8 +2,8 @@
 //!
 //! A slot is whole cache lines: the message first, and in the last 8 bytes a sequence word that holds the
 //! position whose message the slot carries. A message of up to 56 bytes crosses in one line transfer, since the
-//! word that announces it travels with it. There is no shared tail; the consumer returns credit, the number of
-//! messages it is done with, on a line of its own.
+//! word that announces it travels with it. There is no shared tail; the consumer returns credit, the position
+//! below which it is done with all messages, on a line of its own.
 //!
 //! Positions are free-running and wrap at 2^64. Position `p` lives in slot `p % depth`. Its word holds
 //! `p - depth`, the lap before, until `p` is published, and `p` from then on.
@@ -25,13 +25,13 @@
 //!   never seen.
 //! - [`Delivery::AtMostOnce`] returns credit inside each pop: what a killed consumer had popped is gone with it.
 //! - [`Delivery::AtLeastOnce`] returns credit later: the successor sees again what was popped and not yet
-//!   credited, at most `batch` messages.
+//!   credited, at most `batch` messages and the last slice.
 //!
 //! # A hostile peer
 //!
 //! Depth, slot size and positions are private copies. A credit that cannot be, or a sequence word that is
 //! neither `p` nor `p - depth`, is reported as `Corrupted`. Messages are copied with atomic accesses unless the
-//! region is [`Private`].
+//! region is a [`TrustedRegion`](crate::TrustedRegion).
 
 mod consumer;
 mod grant;
@@ -47,12 +47,10 @@ pub use grant::{ReadGrant, WriteGrant};
 pub use layout::Layout;
 pub use producer::{Producer, PushError};
 
-#[expect(unused_imports, reason = "named in the module's documentation")]
-use crate::Private;
 use crate::{Error, Message, Region};
 
 /// What the header calls this kind of ring.
-pub const KIND: u64 = 1;
+const KIND: u64 = 1;
 
 /// Makes a ring in `region` and returns both ends.
 ///

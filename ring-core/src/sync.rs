@@ -1,10 +1,10 @@
 //! The one place where a build for loom differs from a production build.
 //!
-//! Atomics, the pause, and the payload of a slot come from here. A payload is a row of relaxed atomic words in
+//! Atomics and the payload of a slot come from here. A payload is a row of relaxed atomic words in
 //! production, since a peer in another program may write it at any time, and plain memory behind a tracked
 //! cell under loom, so that a missing edge between its writer and its reader is a reported race.
 //!
-//! Hidden from the documentation: the other ring crates use it, nobody else should.
+//! Hidden from the documentation: it is for the ring crates alone.
 //!
 //! # Safety
 //!
@@ -17,11 +17,7 @@ use core::ptr::NonNull;
 use crate::Message;
 
 #[cfg(not(loom))]
-pub use core::hint::spin_loop;
-#[cfg(not(loom))]
 pub use core::sync::atomic::{AtomicU64, Ordering};
-#[cfg(loom)]
-pub use loom::hint::spin_loop;
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
 

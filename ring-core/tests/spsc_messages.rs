@@ -1,4 +1,4 @@
-//! Messages of every size and alignment arrive as they were sent, and nothing beside their slot is touched.
+//! Messages of every size and alignment arrive as they were sent, whatever their neighbours hold.
 
 use std::sync::Arc;
 

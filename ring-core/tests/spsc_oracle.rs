@@ -1,4 +1,9 @@
 //! Long random sequences of operations, compared with a `VecDeque` that does the same.
+//!
+//! # Safety
+//!
+//! A role is taken over only after its only owner was forgotten.
+#![allow(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,7 +51,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// First positions whose wrap-around went wrong elsewhere.
+/// First positions near every wrap-around that words of 32 or 64 bits, signed or not, can have.
 fn start() -> impl Strategy<Value = u64> {
     let near = |point: u64| (0..40_u64).prop_map(move |offset| point.wrapping_sub(20).wrapping_add(offset));
     prop_oneof![near(0), near(1 << 31), near(1 << 32), near(1 << 63), any::<u64>()]
@@ -85,15 +90,21 @@ impl Oracle {
     }
 
     fn pop(&mut self) -> Option<u64> {
-        let value = self.look()?;
-        self.waiting.pop_front();
+        self.pop_slice(1).pop()
+    }
+
+    fn pop_slice(&mut self, many: usize) -> Vec<u64> {
+        if many == 0 || self.look().is_none() {
+            return vec![];
+        }
+        let values: Vec<u64> = self.waiting.drain(..many.min(self.waiting.len())).collect();
         if let Some(batch) = self.batch {
             if self.uncredited.len() >= batch {
                 self.uncredited.clear();
             }
-            self.uncredited.push_back(value);
+            self.uncredited.extend(&values);
         }
-        Some(value)
+        values
     }
 
     fn set(&mut self, delivery: Delivery) {
@@ -136,14 +147,18 @@ proptest! {
                 }
                 Operation::PushSlice(many) => {
                     let values: Vec<u64> = (oracle.next..).take(many).collect();
+                    let full = oracle.room() == 0 && many > 0;
                     let expected = (0..many).take_while(|_| oracle.push().is_ok()).count();
-                    prop_assert_eq!(producer.push_slice(&values), Ok(expected));
+                    let expected = if full { Err(PushError::Full(())) } else { Ok(expected) };
+                    prop_assert_eq!(producer.push_slice(&values), expected);
                 }
                 Operation::PushIter(many) => {
                     let mut values = (oracle.next..).take(many);
-                    let expected = (0..many).take_while(|_| oracle.push().is_ok()).count();
-                    prop_assert_eq!(producer.push_iter(&mut values), Ok(expected));
-                    prop_assert_eq!(values.count(), many - expected);
+                    let full = oracle.room() == 0;
+                    let fit = (0..many).take_while(|_| oracle.push().is_ok()).count();
+                    let expected = if full { Err(PushError::Full(())) } else { Ok(fit) };
+                    prop_assert_eq!(producer.push_iter(&mut values), expected);
+                    prop_assert_eq!(values.count(), many - fit);
                 }
                 Operation::Reserve { commit } => match producer.try_reserve() {
                     Ok(mut grant) if commit => {
@@ -165,7 +180,7 @@ proptest! {
                 }
                 Operation::PopSlice(many) => {
                     let mut values = vec![0; many];
-                    let expected: Vec<u64> = (0..many).map_while(|_| oracle.pop()).collect();
+                    let expected = oracle.pop_slice(many);
                     match consumer.pop_slice(&mut values) {
                         Ok(popped) => prop_assert_eq!(&values[..popped], &expected[..]),
                         Err(error) => {
@@ -207,14 +222,12 @@ proptest! {
                 Operation::KillProducer => {
                     core::mem::forget(producer);
                     // SAFETY: the only producer was forgotten just now.
-                    #[allow(unsafe_code)]
                     let gone = unsafe { AssumeGone::new() };
                     producer = Producer::take_over(Arc::clone(&region), &gone)?;
                 }
                 Operation::KillConsumer => {
                     core::mem::forget(consumer);
                     // SAFETY: the only consumer was forgotten just now.
-                    #[allow(unsafe_code)]
                     let gone = unsafe { AssumeGone::new() };
                     consumer = Consumer::take_over(Arc::clone(&region), &gone)?.delivery(last);
                     // Delivered again.

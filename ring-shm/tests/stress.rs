@@ -137,9 +137,10 @@ fn child() {
                 let mut patience = Patience::new();
                 let mut sent = 0;
                 while sent < batch.len() {
-                    match producer.push_slice(&batch[sent..]).unwrap() {
-                        0 => patience.wait(),
-                        pushed => sent += pushed,
+                    match producer.push_slice(&batch[sent..]) {
+                        Ok(pushed) => sent += pushed,
+                        Err(PushError::Full(())) => patience.wait(),
+                        Err(error) => panic!("{error}"),
                     }
                 }
             }

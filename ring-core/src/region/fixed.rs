@@ -10,7 +10,7 @@
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
-use super::{Private, Region};
+use super::{Region, TrustedRegion};
 
 /// Zeroed memory for a ring in a `static`.
 ///
@@ -56,7 +56,7 @@ unsafe impl<const BYTES: usize> Region for &'static StaticRegion<BYTES> {
 }
 
 // SAFETY: a static belongs to this program alone.
-unsafe impl<const BYTES: usize> Private for &'static StaticRegion<BYTES> {}
+unsafe impl<const BYTES: usize> TrustedRegion for &'static StaticRegion<BYTES> {}
 
 // SAFETY: the cell is never read or written through a shared reference, only by ring handles.
 unsafe impl<const BYTES: usize> Sync for StaticRegion<BYTES> {}

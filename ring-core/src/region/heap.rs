@@ -10,7 +10,7 @@ use alloc::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-use super::{Private, REGION_ALIGN, Region};
+use super::{REGION_ALIGN, Region, TrustedRegion};
 
 /// A zeroed box in the heap for a ring within one process.
 ///
@@ -64,7 +64,7 @@ unsafe impl Region for HeapRegion {
 }
 
 // SAFETY: heap memory belongs to this program alone.
-unsafe impl Private for HeapRegion {}
+unsafe impl TrustedRegion for HeapRegion {}
 
 // SAFETY: the allocation is bound to no thread.
 unsafe impl Send for HeapRegion {}
@@ -84,4 +84,4 @@ unsafe impl<R: Region + ?Sized> Region for Arc<R> {
 }
 
 // SAFETY: the same bytes with the same users.
-unsafe impl<R: Private + ?Sized> Private for Arc<R> {}
+unsafe impl<R: TrustedRegion + ?Sized> TrustedRegion for Arc<R> {}

@@ -8,14 +8,14 @@
 
 use core::ptr::NonNull;
 
-use super::{Private, Region};
+use super::{Region, TrustedRegion};
 
-/// A region shared with a peer that the caller vouches for; its ring gives slices into the slots.
+/// A region shared with a peer that the caller vouches for; the ring's grants give `&T` into the slots.
 #[derive(Debug)]
 pub struct Trusted<R>(R);
 
 impl<R: Region> Trusted<R> {
-    /// Makes the promise of [`Private`] for this region.
+    /// Makes the promise of [`TrustedRegion`] for this region.
     ///
     /// # Safety
     ///
@@ -24,11 +24,6 @@ impl<R: Region> Trusted<R> {
     /// leaves the other side's words alone.
     pub unsafe fn new(region: R) -> Self {
         Self(region)
-    }
-
-    /// The region again.
-    pub fn into_inner(self) -> R {
-        self.0
     }
 }
 
@@ -44,4 +39,4 @@ unsafe impl<R: Region> Region for Trusted<R> {
 }
 
 // SAFETY: whoever made the value promised it.
-unsafe impl<R: Region> Private for Trusted<R> {}
+unsafe impl<R: Region> TrustedRegion for Trusted<R> {}

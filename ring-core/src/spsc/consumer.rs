@@ -10,12 +10,14 @@ use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 /// When a consumer returns credit, and so what its successor sees after it was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// Inside each pop: a message is popped once or, when the consumer is killed, lost with it.
+    /// Inside each pop: a message is popped once or, when the consumer is killed, lost with it. One that was looked
+    /// at in place and not released yet was not popped.
     ///
     /// Each pop frees its slot at once. The producer looks at the credit more often, which a shallow ring feels.
     AtMostOnce,
     /// At a later pop, once `batch` messages wait for it or the ring is found empty: popping again says that the
-    /// messages before are done with. A successor sees the uncredited ones again, `batch` at most.
+    /// messages before are done with. A successor sees the uncredited ones again: `batch` at most, and what the
+    /// last [`pop_slice`](Consumer::pop_slice) took.
     ///
     /// Until then the popped slots look taken to the producer.
     AtLeastOnce {
@@ -34,9 +36,9 @@ pub struct Consumer<T: Message, R: Region> {
     credit: u64,
     /// Messages that may wait for credit, at least 1.
     batch: u64,
-    /// Whether a message counts as done with inside its own pop: 1, or only at the next one: 0.
-    eager: u64,
-    /// How many slots ahead of the head a pop prefetches.
+    /// Whether a message counts as done with inside its own pop, and not only at the next one.
+    is_eager: bool,
+    /// How many slots ahead of the head a pop prefetches. 0 is the head itself, which is polled next anyway.
     ahead: u64,
     pub(super) memory: Memory<T>,
     /// What the owner word holds while this handle has the role.
@@ -44,11 +46,6 @@ pub struct Consumer<T: Message, R: Region> {
     /// Keeps the memory. Last, so that it goes last.
     region: R,
 }
-
-// SAFETY: the memory's pointers are into the region, which may move to another thread; a handle is used from
-// one thread at a time since popping takes `&mut self`.
-#[allow(unsafe_code)]
-unsafe impl<T: Message, R: Region + Send> Send for Consumer<T, R> {}
 
 /// Why nothing was popped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +57,7 @@ pub enum PopError {
     #[error("the ring is empty and closed")]
     Closed,
     /// A sequence word holds what it cannot: the peer is broken or hostile.
-    #[error("the ring is corrupted: a sequence word holds what it cannot")]
+    #[error("the ring is corrupted: a sequence word holds what it cannot; make it anew")]
     Corrupted,
 }
 
@@ -81,22 +78,23 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// As `attach`.
     pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         let (memory, owner) = Memory::attach(&region, Role::Consumer, liveness)?;
-        // ORDERING: Relaxed: only consumers write it, and the former one's writes were acquired (A5).
+        // ORDERING: Relaxed: only consumers write it; what the former one wrote came with the role, by its release
+        // (A5) or by the contract of `Liveness`.
         let credit = memory.header().credit.credit.load(Ordering::Relaxed);
         let batch = (memory.depth() / 4).max(1);
-        let this = Self { head: credit, credit, batch, eager: 0, ahead: 0, memory, owner, region };
+        let this = Self { head: credit, credit, batch, is_eager: false, ahead: 0, memory, owner, region };
         Ok(this.prefetch(true))
     }
 
     /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the depth.
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
-        (self.batch, self.eager) = match delivery {
+        (self.batch, self.is_eager) = match delivery {
             Delivery::AtMostOnce => {
                 self.return_credit(self.head);
-                (1, 1)
+                (1, true)
             }
-            Delivery::AtLeastOnce { batch } => (u64::from(batch).max(1), 0),
+            Delivery::AtLeastOnce { batch } => (u64::from(batch).max(1), false),
         };
         self
     }
@@ -107,8 +105,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // In a shallow ring a reader as fast as the writer polls the very line that is about to be filled, and
         // each message costs a full hand-over. Asking for a later line early lets several be under way at once;
         // too early takes lines that the producer is about to write. In a ring that is empty most of the time it
-        // finds the line where it is, and is free. The distances are what was best on the machines tried.
-        self.ahead = if on { (self.memory.depth() / 8 + 1).min(6) } else { 0 };
+        // finds the line where it is, and is free. `xtask bench --suite stream` is the judge of these distances.
+        self.ahead = if on { (self.memory.depth() / 8).min(5) } else { 0 };
         self
     }
 
@@ -122,7 +120,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
     pub fn try_pop(&mut self) -> Result<T, PopError> {
         let slot = self.poll()?;
         let value = slot.read();
-        self.advance(slot.position);
+        self.advance(slot.position, 1);
         Ok(value)
     }
 
@@ -133,20 +131,26 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// As [`try_pop`](Self::try_pop), when not a single message could be popped and `values` is not empty.
     #[inline]
     pub fn pop_slice(&mut self, values: &mut [T]) -> Result<usize, PopError> {
-        let mut popped = 0;
-        for value in values {
-            match self.try_pop() {
-                Ok(message) => *value = message,
-                Err(_) if popped > 0 => break,
-                Err(error) => return Err(error),
+        let Some((first_value, other_values)) = values.split_first_mut() else { return Ok(0) };
+        let first = self.poll()?;
+        *first_value = first.read();
+        let mut popped = 1;
+        for value in other_values {
+            let slot = self.memory.slot(first.position.wrapping_add(popped));
+            // ORDERING: Acquire (A1): the message in the slot; pairs with R1 in Producer::publish.
+            if slot.sequence().load(Ordering::Acquire) != slot.position {
+                break;
             }
+            *value = slot.read();
             popped += 1;
         }
-        Ok(popped)
+        self.advance(first.position, popped);
+        #[expect(clippy::cast_possible_truncation, reason = "no more than there are values")]
+        Ok(popped as usize)
     }
 
-    /// Pops up to `most` messages, one per step of the iterator. It ends where [`try_pop`](Self::try_pop) would
-    /// fail, and the next `try_pop` says why.
+    /// Pops up to `most` messages, one per step of the iterator, as [`try_pop`](Self::try_pop) does: a step says
+    /// that the messages before are done with. It ends where `try_pop` fails, and the next `try_pop` says why.
     #[inline]
     pub fn drain(&mut self, most: usize) -> Drain<'_, T, R> {
         Drain { consumer: self, left: most }
@@ -209,12 +213,12 @@ impl<T: Message, R: Region> Consumer<T, R> {
         let slot = self.memory.slot(self.head);
         // ORDERING: Acquire (A1): the message in the slot; pairs with R1 in Producer::publish.
         let word = slot.sequence().load(Ordering::Acquire);
-        if word == slot.position { Ok(slot) } else { self.nothing(slot, word) }
+        if word == slot.position { Ok(slot) } else { self.on_empty(slot, word) }
     }
 
     /// Says why the slot at the head holds no message, and returns the credit that is still out.
     #[inline(always)]
-    fn nothing(&mut self, slot: Slot<T>, word: u64) -> Result<Slot<T>, PopError> {
+    fn on_empty(&mut self, slot: Slot<T>, word: u64) -> Result<Slot<T>, PopError> {
         let lap_before = self.memory.lap_before(slot.position);
         if word != lap_before {
             return Err(PopError::Corrupted);
@@ -224,7 +228,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
             return Err(PopError::Empty);
         }
-        // ORDERING: Acquire (A1): as in `poll`; what was pushed before the close is seen now.
+        // ORDERING: Acquire (A1): what was pushed before the close is seen now; pairs with R1 in Producer::publish.
         match slot.sequence().load(Ordering::Acquire) {
             word if word == slot.position => Ok(slot),
             word if word == lap_before => Err(PopError::Closed),
@@ -232,15 +236,15 @@ impl<T: Message, R: Region> Consumer<T, R> {
         }
     }
 
-    /// Steps over the message at `head`.
+    /// Steps over the `popped` messages from `head` on.
     #[inline(always)]
-    pub(super) fn advance(&mut self, head: u64) {
-        self.memory.slot(head.wrapping_add(self.ahead)).prefetch_read();
-        let done = head.wrapping_add(self.eager);
+    pub(super) fn advance(&mut self, head: u64, popped: u64) {
+        self.head = head.wrapping_add(popped);
+        self.memory.slot(self.head.wrapping_add(self.ahead)).prefetch_read();
+        let done = if self.is_eager { self.head } else { head };
         if done.wrapping_sub(self.credit) >= self.batch {
             self.return_credit(done);
         }
-        self.head = head.wrapping_add(1);
     }
 
     /// Tells the producer that the messages below `done` are done with.

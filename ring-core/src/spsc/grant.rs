@@ -3,7 +3,7 @@
 //! # Safety
 //!
 //! A grant borrows its handle, so nobody else of this side is at the slot. References into it exist only where
-//! the region is [`Private`]: there the other side keeps away from a slot until it was handed over.
+//! the region is [`TrustedRegion`]: there the other side keeps away from a slot until it was handed over.
 #![allow(unsafe_code)]
 
 use core::ops::{Deref, DerefMut};
@@ -12,11 +12,11 @@ use core::ptr::NonNull;
 use super::memory::Slot;
 use super::{Consumer, Producer};
 use crate::sync::Access;
-use crate::{Message, Private, Region};
+use crate::{Message, Region, TrustedRegion};
 
 /// A free slot to write the next message in. Dropping it publishes nothing; leaking it costs nothing but that.
 ///
-/// In a [`Private`] region it is the message itself, by `Deref`; elsewhere it copies in, or hands out a pointer.
+/// In a [`TrustedRegion`] region it is the message itself, by `Deref`; elsewhere it copies in, or hands out a pointer.
 /// Until written, the slot holds an older message.
 ///
 /// ```
@@ -65,7 +65,7 @@ impl<'a, T: Message, R: Region> WriteGrant<'a, T, R> {
     }
 }
 
-impl<T: Message, R: Private> Deref for WriteGrant<'_, T, R> {
+impl<T: Message, R: TrustedRegion> Deref for WriteGrant<'_, T, R> {
     type Target = T;
 
     #[inline]
@@ -75,7 +75,7 @@ impl<T: Message, R: Private> Deref for WriteGrant<'_, T, R> {
     }
 }
 
-impl<T: Message, R: Private> DerefMut for WriteGrant<'_, T, R> {
+impl<T: Message, R: TrustedRegion> DerefMut for WriteGrant<'_, T, R> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         let _access = self.producer.slot().writing();
@@ -86,7 +86,7 @@ impl<T: Message, R: Private> DerefMut for WriteGrant<'_, T, R> {
 
 /// The next message, in its slot. Dropping it leaves the message there, releasing it pops it.
 ///
-/// In a [`Private`] region it is the message itself, by `Deref`; elsewhere it copies out, or hands out a pointer.
+/// In a [`TrustedRegion`] region it is the message itself, by `Deref`; elsewhere it copies out, or hands out a pointer.
 #[derive(Debug)]
 pub struct ReadGrant<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
@@ -120,11 +120,11 @@ impl<'a, T: Message, R: Region> ReadGrant<'a, T, R> {
     pub fn release(self) {
         let Self { consumer, slot, access } = self;
         access.end();
-        consumer.advance(slot.position);
+        consumer.advance(slot.position, 1);
     }
 }
 
-impl<T: Message, R: Private> Deref for ReadGrant<'_, T, R> {
+impl<T: Message, R: TrustedRegion> Deref for ReadGrant<'_, T, R> {
     type Target = T;
 
     #[inline]

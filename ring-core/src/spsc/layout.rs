@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use super::memory::{Header, Memory, SlotEnd};
 use crate::header::Shape;
 use crate::message::assert_fits_a_slot;
+use crate::region::{LINE_BYTES, check_room};
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
 
 /// Largest depth.
@@ -12,9 +13,9 @@ const DEPTH_MAX: u64 = 1 << 31;
 
 /// The shape of a ring of `T`: depth, slot size, first position.
 pub struct Layout<T> {
-    depth: u64,
-    slot_bytes: usize,
-    start: u64,
+    pub(super) depth: u64,
+    pub(super) slot_bytes: usize,
+    pub(super) start: u64,
     marker: PhantomData<fn(T)>,
 }
 
@@ -22,7 +23,7 @@ impl<T: Message> Layout<T> {
     /// The smallest slot for `T`: whole cache lines that hold the message and the sequence word.
     const SLOT_BYTES: usize = {
         assert_fits_a_slot::<T>();
-        (size_of::<T>().next_multiple_of(8) + size_of::<SlotEnd>()).next_multiple_of(64)
+        (size_of::<T>().next_multiple_of(8) + size_of::<SlotEnd>()).next_multiple_of(LINE_BYTES)
     };
 
     /// A ring of `depth` slots, a power of two from 1 to 2^31.
@@ -59,10 +60,6 @@ impl<T: Message> Layout<T> {
         self.depth
     }
 
-    pub(super) const fn slot_size(&self) -> usize {
-        self.slot_bytes
-    }
-
     /// Bytes that the ring needs, header included.
     #[must_use]
     pub const fn bytes(&self) -> usize {
@@ -72,23 +69,24 @@ impl<T: Message> Layout<T> {
         size_of::<Header>() + depth * self.slot_bytes
     }
 
-    /// Makes an empty ring in `region`, over whatever was there.
+    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
     ///
     /// # Errors
     ///
     /// [`Error::RegionTooSmall`]; [`Error::Taken`] when there is a ring whose producer or consumer is attached;
-    /// [`Error::NotReady`] when somebody else is making a ring here.
+    /// [`Error::NotReady`] when somebody else is making a ring here. A ring of another kind, layout version or
+    /// architecture is refused with its error, since nobody can tell whether it is in use: zero the region first.
     pub fn init(&self, region: &impl Region) -> Result<(), Error> {
         self.init_over(region, &AssumeAlive)
     }
 
-    /// As [`init`](Self::init), over a ring whose owners are gone.
+    /// As [`init`](Self::init), over a ring whose owners, or whose maker, `liveness` knows to be gone.
     ///
     /// # Errors
     ///
     /// As `init`.
     pub fn init_over(&self, region: &impl Region, liveness: &impl Liveness) -> Result<(), Error> {
-        Memory::create(region, self, self.start, liveness)
+        Memory::create(region, self, liveness)
     }
 
     /// Checks the header in `region` and returns the layout that it describes.
@@ -105,7 +103,7 @@ impl<T: Message> Layout<T> {
             Error::BadSlotSize { .. } => bad_slot,
             other => other,
         })?;
-        crate::header::check_room(region, layout.bytes())?;
+        check_room(region, layout.bytes())?;
         Ok(layout)
     }
 
@@ -113,7 +111,7 @@ impl<T: Message> Layout<T> {
         if !depth.is_power_of_two() || depth > DEPTH_MAX {
             return Err(Error::BadDepth { depth });
         }
-        if slot_bytes % 64 != 0 || slot_bytes < Self::SLOT_BYTES {
+        if slot_bytes % LINE_BYTES != 0 || slot_bytes < Self::SLOT_BYTES {
             return Err(Error::BadSlotSize { slot_bytes, needed: Self::SLOT_BYTES });
         }
         // In 128 bits nothing overflows: 2^31 slots of at most 2^64 bytes.

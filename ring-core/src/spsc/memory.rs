@@ -11,8 +11,9 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::layout::Layout;
-use crate::header::{Guard, Shape, check_room};
+use crate::header::{Guard, Shape};
 use crate::liveness::OwnerWord;
+use crate::region::check_room;
 use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -62,8 +63,9 @@ impl Header {
 
     pub(super) fn owner(&self, role: Role) -> &OwnerWord {
         match role {
-            Role::Producer => &self.producer.owner,
             Role::Consumer => &self.consumer.owner,
+            // Nobody asks for that of the maker, which has none.
+            Role::Producer | Role::Maker => &self.producer.owner,
         }
     }
 }
@@ -86,12 +88,15 @@ pub(super) struct Memory<T> {
     marker: PhantomData<fn(T)>,
 }
 
+// SAFETY: the pointers are into the region, which the handle keeps and sends along. A `T` crosses threads as bytes,
+// from which any thread could make one in safe code, so it need not be `Send`.
+unsafe impl<T> Send for Memory<T> {}
+
 impl<T: Message> Memory<T> {
-    /// Makes an empty ring whose first message has position `start`.
+    /// Makes an empty ring.
     pub(super) fn create(
         region: &impl Region,
         layout: &Layout<T>,
-        start: u64,
         liveness: &impl Liveness,
     ) -> Result<(), Error> {
         check_room(region, layout.bytes())?;
@@ -100,10 +105,11 @@ impl<T: Message> Memory<T> {
         Self::seize(header, liveness)?;
 
         let memory = Self::over(region, layout);
-        // ORDERING: Relaxed, here and below: the magic word publishes the ring (R4).
+        // ORDERING: Relaxed: the magic word publishes the ring (R4).
         header.producer.closed.store(0, Ordering::Relaxed);
-        header.credit.credit.store(start, Ordering::Relaxed);
-        for position in (0..layout.depth()).map(|offset| start.wrapping_add(offset)) {
+        // ORDERING: Relaxed: as above.
+        header.credit.credit.store(layout.start, Ordering::Relaxed);
+        for position in (0..layout.depth).map(|offset| layout.start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
             let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
             // ORDERING: Relaxed: as above.
@@ -120,27 +126,22 @@ impl<T: Message> Memory<T> {
             header.guard.publish();
             Err(error)
         };
-        match header.guard.begin()? {
-            None => {
-                header.producer.owner.reset();
-                header.consumer.owner.reset();
-                Ok(())
-            }
-            Some(super::KIND) => {
-                let producer = match header.producer.owner.claim(Role::Producer, liveness) {
-                    Ok(producer) => producer,
-                    Err(error) => return refuse(error),
-                };
-                let consumer = header.consumer.owner.claim(Role::Consumer, liveness);
-                header.producer.owner.release(producer);
-                match consumer {
-                    Ok(consumer) => header.consumer.owner.release(consumer),
-                    Err(error) => return refuse(error),
-                }
-                Ok(())
-            }
-            Some(found) => refuse(Error::WrongKind { found, expected: super::KIND }),
+        if !header.guard.begin(liveness)? {
+            header.producer.owner.reset();
+            header.consumer.owner.reset();
+            return Ok(());
         }
+        // Where the owner words lie depends on the kind.
+        if let Err(error) = header.guard.check_kind(super::KIND) {
+            return refuse(error);
+        }
+        for role in [Role::Producer, Role::Consumer] {
+            match header.owner(role).claim(role, liveness) {
+                Ok(owner) => header.owner(role).release(owner),
+                Err(error) => return refuse(error),
+            }
+        }
+        Ok(())
     }
 
     /// Compares the guards in the region with this type.
@@ -175,7 +176,7 @@ impl<T: Message> Memory<T> {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();
-        Self { header, slots, mask: layout.depth() - 1, slot_bytes: layout.slot_size(), marker: PhantomData }
+        Self { header, slots, mask: layout.depth - 1, slot_bytes: layout.slot_bytes, marker: PhantomData }
     }
 
     #[inline(always)]
@@ -284,7 +285,7 @@ impl<T: Message> Slot<T> {
         self.end().tracker.reading()
     }
 
-    /// Tells loom that a grant writes the message for as long as the result lives.
+    /// Tells loom that a grant writes the message.
     pub(super) fn writing(&self) -> Access {
         self.end().tracker.writing()
     }

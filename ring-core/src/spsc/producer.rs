@@ -15,7 +15,7 @@ pub struct Producer<T: Message, R: Region> {
     tail: u64,
     /// Position at which the ring is full as far as this side knows: the credit last seen, and one lap.
     limit: u64,
-    /// How many slots ahead of the tail a push prefetches.
+    /// How many slots ahead of the tail a push prefetches, where so many are free.
     ahead: u64,
     memory: Memory<T>,
     /// What the owner word holds while this handle has the role.
@@ -24,19 +24,14 @@ pub struct Producer<T: Message, R: Region> {
     region: R,
 }
 
-// SAFETY: the memory's pointers are into the region, which may move to another thread; a handle is used from
-// one thread at a time since pushing takes `&mut self`.
-#[allow(unsafe_code)]
-unsafe impl<T: Message, R: Region + Send> Send for Producer<T, R> {}
-
-/// Why nothing was pushed. The message comes back.
+/// Why nothing was pushed. The message comes back where it was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PushError<T> {
     /// No slot is free: try again once the consumer has popped.
-    #[error("the ring is full")]
+    #[error("the ring is full: try again once the consumer has popped")]
     Full(T),
     /// The consumer's credit word holds what it cannot: the peer is broken or hostile.
-    #[error("the ring is corrupted: its credit word holds what it cannot")]
+    #[error("the ring is corrupted: its credit word holds what it cannot; make it anew")]
     Corrupted(T),
 }
 
@@ -74,7 +69,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         let (memory, owner) = Memory::attach(&region, Role::Producer, liveness)?;
         let mut this = Self { tail: 0, limit: 0, ahead: 0, memory, owner, region }.prefetch(true);
-        // ORDERING: Relaxed: only producers write it, and the former one's writes were acquired (A5).
+        // ORDERING: Relaxed: only producers write it; what the former one wrote came with the role, by its release
+        // (A5) or by the contract of `Liveness`.
         if this.memory.header().producer.closed.load(Ordering::Relaxed) != 0 {
             return Err(Error::Closed);
         }
@@ -90,7 +86,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     #[must_use]
     pub fn prefetch(mut self, on: bool) -> Self {
         // A slot that the consumer has read must be taken back from its cache before it is written. Asking for
-        // it early lets several be under way at once: a deep ring streams a quarter faster on the machines tried.
+        // it early lets several be under way at once. `xtask bench --suite stream` is the judge of the distance.
         self.ahead = if on { 8 } else { u64::MAX };
         self
     }
@@ -103,7 +99,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), PushError<T>> {
         match self.room() {
-            Ok(_) => {
+            Ok(()) => {
                 self.push(&value);
                 Ok(())
             }
@@ -115,20 +111,17 @@ impl<T: Message, R: Region> Producer<T, R> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Corrupted`] as [`try_push`](Self::try_push). A full ring is no error: it returns 0.
+    /// As [`try_push`](Self::try_push), when not a single message could be pushed and `values` is not empty.
     #[inline]
     pub fn push_slice(&mut self, values: &[T]) -> Result<usize, PushError<()>> {
         let mut pushed = 0;
-        while pushed < values.len() {
-            let room = match self.room() {
-                Ok(room) => usize::try_from(room).unwrap_or(usize::MAX),
-                Err(PushError::Full(())) => break,
+        for value in values {
+            match self.room() {
+                Ok(()) => self.push(value),
+                Err(_) if pushed > 0 => break,
                 Err(error) => return Err(error),
-            };
-            for value in values[pushed..].iter().take(room) {
-                self.push(value);
-                pushed += 1;
             }
+            pushed += 1;
         }
         Ok(pushed)
     }
@@ -138,21 +131,18 @@ impl<T: Message, R: Region> Producer<T, R> {
     ///
     /// # Errors
     ///
-    /// As [`push_slice`](Self::push_slice).
+    /// As [`try_push`](Self::try_push), when not a single message could be pushed, whatever the iterator holds.
     #[inline]
     pub fn push_iter(&mut self, values: impl IntoIterator<Item = T>) -> Result<usize, PushError<()>> {
+        self.room()?;
         let mut values = values.into_iter();
         let mut pushed = 0;
-        loop {
-            match self.room() {
-                Ok(_) => {}
-                Err(PushError::Full(())) => return Ok(pushed),
-                Err(error) => return Err(error),
-            }
-            let Some(value) = values.next() else { return Ok(pushed) };
+        while self.room().is_ok() {
+            let Some(value) = values.next() else { break };
             self.push(&value);
             pushed += 1;
         }
+        Ok(pushed)
     }
 
     /// Reserves the next slot to write the message in place. Dropping the grant publishes nothing.
@@ -168,7 +158,7 @@ impl<T: Message, R: Region> Producer<T, R> {
 
     /// Closes the ring for good: the consumer gets what is in it, then [`PopError::Closed`](super::PopError).
     pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::try_pop.
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty.
         self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 
@@ -233,9 +223,9 @@ impl<T: Message, R: Region> Producer<T, R> {
         self.publish(slot);
     }
 
-    /// Number of slots known to be free, at least 1.
+    /// Makes sure that the slot at the tail is free.
     #[inline(always)]
-    fn room(&mut self) -> Result<u64, PushError<()>> {
+    fn room(&mut self) -> Result<(), PushError<()>> {
         let tail = self.tail;
         if self.limit == tail {
             let depth = self.memory.depth();
@@ -250,7 +240,7 @@ impl<T: Message, R: Region> Producer<T, R> {
             }
             self.limit = credit.wrapping_add(depth);
         }
-        Ok(self.limit.wrapping_sub(tail))
+        Ok(())
     }
 
     /// Publishes the message in the slot at the tail.

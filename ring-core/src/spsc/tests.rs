@@ -1,11 +1,16 @@
 //! Models of the ring with two threads and more. The same bodies run under loom and natively.
+//!
+//! # Safety
+//!
+//! A role is taken over only after its owner was forgotten.
+#![allow(unsafe_code)]
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Consumer, Delivery, Layout, PopError, Producer, PushError, create};
 use crate::testing::{heap, model, scaled, thread};
-use crate::{Error, HeapRegion, Message, Role};
+use crate::{AssumeGone, Error, HeapRegion, Message, Role};
 
 type Tx<T = u64> = Producer<T, Arc<HeapRegion>>;
 type Rx<T = u64> = Consumer<T, Arc<HeapRegion>>;
@@ -90,7 +95,7 @@ fn batches_lose_nothing() {
         let all: Vec<u64> = (1..=messages).collect();
         let mut sent = 0;
         while sent < all.len() {
-            sent += producer.push_slice(&all[sent..]).unwrap();
+            sent += producer.push_slice(&all[sent..]).unwrap_or(0);
             thread::yield_now();
         }
     };
@@ -109,7 +114,7 @@ fn iterators_lose_nothing() {
     let send = |producer: &mut Tx, messages: u64| {
         let mut all = 1..=messages;
         while !all.is_empty() {
-            producer.push_iter(&mut all).unwrap();
+            let _ = producer.push_iter(&mut all);
             thread::yield_now();
         }
     };
@@ -258,6 +263,50 @@ fn a_consumer_goes_on_where_the_last_one_stopped() {
         }
         first.join().unwrap();
     });
+}
+
+/// The promise that every former owner is gone, which the models keep by forgetting it first.
+fn gone() -> AssumeGone {
+    // SAFETY: see above.
+    unsafe { AssumeGone::new() }
+}
+
+#[test]
+fn a_successor_of_a_killed_producer_goes_on_beside_the_consumer() {
+    for depth in [1, 2] {
+        model(move || {
+            let (mut killed, mut consumer) = ring(depth, 0);
+            let region = Arc::clone(killed.region());
+            push(&mut killed, 1);
+            core::mem::forget(killed);
+            let receiver = thread::spawn(move || [pop(&mut consumer), pop(&mut consumer)]);
+            let mut successor = Producer::take_over(region, &gone()).unwrap();
+            assert_eq!(successor.tail(), 1);
+            push(&mut successor, 2);
+            assert_eq!(receiver.join().unwrap(), [1, 2]);
+        });
+    }
+}
+
+#[test]
+fn a_successor_of_a_killed_consumer_goes_on_beside_the_producer() {
+    for depth in [1, 2] {
+        model(move || {
+            let (mut producer, killed) = ring(depth, 0);
+            let region = Arc::clone(producer.region());
+            let mut killed = killed.delivery(Delivery::AtLeastOnce { batch: 1 });
+            let sender = thread::spawn(move || {
+                push(&mut producer, 1);
+                push(&mut producer, 2);
+            });
+            assert_eq!(pop(&mut killed), 1);
+            core::mem::forget(killed);
+            let mut successor: Rx = Consumer::take_over(region, &gone()).unwrap();
+            assert_eq!(pop(&mut successor), 1, "not credited yet, so delivered again");
+            assert_eq!(pop(&mut successor), 2);
+            sender.join().unwrap();
+        });
+    }
 }
 
 #[test]
