@@ -1,7 +1,8 @@
 //! What can be sent.
 
-use crate::region::LINE_BYTES;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::region::LINE_BYTES;
 
 /// Plain data: any bit pattern is valid, no padding, no pointers, since the other side may be another program.
 ///
