@@ -30,7 +30,7 @@ enum Command {
     Bench(bench::Args),
     /// Every test there is, with one summary
     Test(test::Args),
-    /// The loom models: every ordering against every interleaving
+    /// The loom models: the interleavings of small rings, with a bounded number of preemptions
     Loom(loom::Args),
     /// Format, clippy, documentation, dependency directions, ordering and safety comments, no_std, machine code
     Lint,
