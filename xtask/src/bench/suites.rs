@@ -58,23 +58,18 @@ fn figures<'a>(plan: &Plan, outcome: &'a Outcome, case: &str) -> &'a [f64] {
 
 /// A case over another, formed in each round.
 fn ratio(plan: &Plan, outcome: &Outcome, case: &str, over: &str) -> Option<Spread> {
-    combined(plan, outcome, case, over, |case, over| case / over)
+    let (case, over) = (figures(plan, outcome, case), figures(plan, outcome, over));
+    Spread::of(&case.iter().zip(over).map(|(case, over)| case / over).collect::<Vec<_>>())
 }
 
 /// A case less another, formed in each round.
 fn difference(plan: &Plan, outcome: &Outcome, case: &str, less: &str) -> Option<Spread> {
-    combined(plan, outcome, case, less, |case, less| case - less)
+    Spread::of(&differences(plan, outcome, case, less))
 }
 
-fn combined(
-    plan: &Plan,
-    outcome: &Outcome,
-    one: &str,
-    other: &str,
-    combine: impl Fn(f64, f64) -> f64,
-) -> Option<Spread> {
-    let (one, other) = (figures(plan, outcome, one), figures(plan, outcome, other));
-    Spread::of(&one.iter().zip(other).map(|(&one, &other)| combine(one, other)).collect::<Vec<_>>())
+fn differences(plan: &Plan, outcome: &Outcome, case: &str, less: &str) -> Vec<f64> {
+    let (case, less) = (figures(plan, outcome, case), figures(plan, outcome, less));
+    case.iter().zip(less).map(|(case, less)| case - less).collect()
 }
 
 /// The median of a case's figures.

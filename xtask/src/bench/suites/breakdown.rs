@@ -1,6 +1,6 @@
 //! What each part of a message costs, one change at a time.
 
-use super::{difference, figure, figures};
+use super::{difference, differences, figure, figures};
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
@@ -52,15 +52,16 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         "{}\n{}\n{}",
         shares(plan, outcome, whole),
         changes(plan, outcome),
-        in_words(plan, outcome, whole).unwrap_or_default()
+        in_words(plan, outcome).unwrap_or_default()
     )
 }
 
-/// Which share of the one-way time each part has; below a part, what it would be or is made of.
+/// Which share of the one-way time each part has; below a part, what it would be or is made of. Shares are formed
+/// in each round, as all ratios are.
 fn shares(plan: &Plan, outcome: &Outcome, whole: f64) -> String {
-    let of = |case| Spread::of(figures(plan, outcome, case));
-    let less = |case, less| difference(plan, outcome, case, less);
-    let nothing = Some(Spread { median: 0.0, min: 0.0, max: 0.0 });
+    let of = |case| figures(plan, outcome, case).to_vec();
+    let less = |case, less| differences(plan, outcome, case, less);
+    let nothing = vec![0.0; of("spsc").len()];
     let parts = [
         ("hand-over of the line", of("handover"), "handover"),
         ("writing and ordering", less("spsc", "handover"), "spsc less handover"),
@@ -79,24 +80,31 @@ fn shares(plan: &Plan, outcome: &Outcome, whole: f64) -> String {
     ];
     let title = format!("one way, {whole:.1} ns");
     let mut table = Table::new(&[&title, "ns", "[min–max]", "share", "from"]);
-    for (part, spread, from) in parts {
-        let Some(spread) = spread else { continue };
-        let share = format!("{:.0} %", 100.0 * spread.median / whole);
+    for (part, values, from) in parts {
+        let Some(spread) = Spread::of(&values) else { continue };
+        let is_part = !part.starts_with(' ');
+        let share = share(&values, &of("spsc")).filter(|_| is_part);
         table.push(vec![
             part.into(),
             format!("{:.1}", spread.median),
             format!("[{:.1}–{:.1}]", spread.min, spread.max),
-            if part.starts_with(' ') { String::new() } else { share },
+            share.map_or(String::new(), |share| format!("{share:.0} %")),
             from.into(),
         ]);
     }
     table.to_string()
 }
 
+/// Per cent of the whole, formed in each round.
+fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
+    let shares: Vec<f64> = part.iter().zip(whole).map(|(part, whole)| 100.0 * part / whole).collect();
+    Spread::of(&shares).map(|spread| spread.median)
+}
+
 /// The same for a reader.
-fn in_words(plan: &Plan, outcome: &Outcome, whole: f64) -> Option<String> {
+fn in_words(plan: &Plan, outcome: &Outcome) -> Option<String> {
     let less = |case, less| difference(plan, outcome, case, less).map(|spread| spread.median);
-    let share = 100.0 * figure(plan, outcome, "handover")? / whole;
+    let share = share(figures(plan, outcome, "handover"), figures(plan, outcome, "spsc"))?;
     let translation = less("pages/4KiB", "pages/2MiB").map_or("could not be measured".into(), |ns| {
         format!("comes to {ns:.1} ns in a ring of {DEEP} slots")
     });
