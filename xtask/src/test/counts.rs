@@ -8,12 +8,15 @@ use core::ops::AddAssign;
 pub(super) struct Counts {
     pub(super) passed: u64,
     pub(super) failed: u64,
-    /// Ignored tests, and steps that cannot run here.
+    /// Ignored tests, tests that found that they cannot run here, and steps that cannot.
     pub(super) skipped: u64,
 }
 
-/// How a runner shows the other process of a test, which is started by that test and is none of its own.
-const PEER: &str = "test child ... ignored";
+/// How a runner shows the other process of a test, which that test starts: ignored, and none of its own.
+const PEER: &str = "test child ...";
+
+/// How a test says that it cannot run here. Its runner takes it for passed.
+const SKIPPED: &str = "SKIPPED ";
 
 impl Counts {
     /// Sums the `test result:` lines of everything that a runner printed.
@@ -30,8 +33,10 @@ impl Counts {
                 skipped: number_before(" ignored;").unwrap_or(0),
             };
         }
-        let peers = output.lines().filter(|line| line.starts_with(PEER)).count();
-        counts.skipped = counts.skipped.saturating_sub(peers as u64);
+        let lines = |begin| output.lines().filter(|line| line.starts_with(begin)).count() as u64;
+        let skipped = lines(SKIPPED).min(counts.passed);
+        counts.passed -= skipped;
+        counts.skipped = counts.skipped.saturating_sub(lines(PEER)) + skipped;
         counts
     }
 }
@@ -74,6 +79,17 @@ mod tests {
             test hardware ... ignored\n\
             test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
         assert_eq!(Counts::read(output), Counts { passed: 1, failed: 0, skipped: 1 });
+    }
+
+    #[test]
+    fn a_test_that_says_that_it_is_skipped_has_not_passed() {
+        let output = "\
+            running 3 tests\n\
+            test of_root ... \n\
+            SKIPPED a full /dev/shm: only root can mount a small one\n\
+            ok\n\
+            test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        assert_eq!(Counts::read(output), Counts { passed: 2, failed: 0, skipped: 2 });
     }
 
     #[test]
