@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::header::Header;
 use crate::mapping::Mapping;
 use crate::name::Name;
-use crate::place::Places;
+use crate::place::{Found, Places};
 use crate::sys::{self, FileSystemKind};
 use crate::wait::Wait;
 use crate::{Descriptor, Error, Options, Segment};
@@ -17,8 +17,9 @@ pub(crate) fn named(options: &Options, name: &str, timeout: Duration) -> Result<
     loop {
         // Opened anew each time, since a creator that gave up may be followed by another.
         let not_yet = match places.find(&name)? {
-            None => Error::Missing,
-            Some(descriptor) => match Candidate::look(&descriptor)? {
+            Found::Nothing => Error::Missing,
+            Found::Unfinished => Error::NotReady { timeout },
+            Found::File(descriptor) => match Candidate::look(&descriptor)? {
                 None => Error::NotReady { timeout },
                 Some(candidate) => return candidate.take(options, descriptor, Some(name)),
             },

@@ -12,18 +12,37 @@ use crate::name::Name;
 const SHM: &CStr = c"/dev/shm";
 pub(crate) const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
+/// What is there under a name.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    /// A file that this user may not open, or not yet: its creator is still to set its mode.
+    Unfinished,
+    File(Descriptor),
+}
+
 /// A directory of segments.
 #[derive(Debug)]
 pub(crate) struct Directory(Descriptor);
 
 impl Directory {
-    /// Opens a segment for reading and writing; `None` if there is none.
-    pub(crate) fn open(&self, name: &Name) -> Result<Option<Descriptor>, Error> {
-        match sys::open_in(&self.0, name.as_c_str()) {
-            Ok(descriptor) => Ok(Some(descriptor)),
-            Err(Errno::NOENT) => Ok(None),
-            // A directory that this user may not look into has no segments for him.
-            Err(Errno::ACCES) if self.identity(name).is_none() => Ok(None),
+    /// Opens a segment for reading and writing.
+    pub(crate) fn open(&self, name: &Name) -> Result<Found, Error> {
+        let open = || sys::open_in(&self.0, name.as_c_str());
+        let result = match open() {
+            Err(Errno::ACCES) => match sys::status_in(&self.0, name.as_c_str()) {
+                // A directory that this user may not look into has no segments for him.
+                Err(_) => return Ok(Found::Nothing),
+                // A creator sets first the mode, then the length.
+                Ok(status) if status.is_regular && status.file_bytes == 0 => return Ok(Found::Unfinished),
+                // The mode may have been set between the two looks.
+                Ok(_) => open(),
+            },
+            result => result,
+        };
+        match result {
+            Ok(descriptor) => Ok(Found::File(descriptor)),
+            Err(Errno::NOENT) => Ok(Found::Nothing),
             Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => Err(Error::NotSharedMemory),
             Err(error) => Err(Error::os("open the segment for reading and writing", error)),
         }
@@ -71,13 +90,14 @@ impl Places {
     }
 
     /// Opens a segment wherever it is.
-    pub(crate) fn find(&self, name: &Name) -> Result<Option<Descriptor>, Error> {
+    pub(crate) fn find(&self, name: &Name) -> Result<Found, Error> {
         for directory in self.all() {
-            if let Some(descriptor) = directory.open(name)? {
-                return Ok(Some(descriptor));
+            match directory.open(name)? {
+                Found::Nothing => {}
+                found => return Ok(found),
             }
         }
-        Ok(None)
+        Ok(Found::Nothing)
     }
 
     /// Whether both directories have the name.

@@ -2,10 +2,15 @@
 
 mod common;
 
+use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::Instant;
 
-use common::{OtherUser, Peer, TestName, answer, in_namespace, is_root, role, skip, smaps_field, unlocked};
+use common::{
+    OtherUser, Peer, TestName, answer, in_namespace, in_shell, is_root, role, skip, smaps_field, unlocked,
+    word,
+};
 use ring_shm::{Errno, Error, Lock, Locked, Options, unlink};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -17,6 +22,9 @@ fn child() {
     match &*role {
         "fill a small /dev/shm" => fill_a_small_shm(),
         "use a segment of another user" => use_a_segment_of_another_user(&argument),
+        "wait for the mode" => return wait_for_the_mode(&argument),
+        "create again and again" => create_again_and_again(&argument),
+        "attach again and again" => return attach_again_and_again(&argument),
         "lock too much" => lock_too_much(&argument),
         "lock a little" => lock_a_little(),
         other => panic!("no such role: {other}"),
@@ -93,6 +101,74 @@ fn use_a_segment_of_another_user(names: &str) {
     let segment = unlocked().attach(open, Duration::ZERO).unwrap();
     for error in [segment.unlink(), unlink(open), unlink(private)] {
         assert!(matches!(error, Err(Error::NoPermission { .. })), "a sticky directory: {error:?}");
+    }
+}
+
+/// A creator cannot give a file its name and its mode in one step: the umask takes its part away at first.
+#[test]
+fn a_file_without_its_mode_and_length_is_not_ready_for_another_user() {
+    if !is_root() {
+        return skip("a file without its mode", "only root can become another user");
+    }
+    let user = OtherUser::new();
+    let (name, made) = (TestName::new("mode"), TestName::new("mode-made"));
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(name.path()).unwrap();
+    let mut peer = Peer::start(user.child("wait for the mode", &name, ":"));
+    assert_eq!(peer.hear(), "not ready");
+    drop(unlocked().mode(0o666).create(&made, 4096).unwrap().publish());
+    std::fs::rename(made.path(), name.path()).unwrap();
+    assert_eq!(peer.finish(), ["attached"]);
+}
+
+fn wait_for_the_mode(name: &str) {
+    let timeout = Duration::from_millis(30);
+    let start = Instant::now();
+    assert_eq!(unlocked().attach(name, timeout).unwrap_err(), Error::NotReady { timeout });
+    assert!(start.elapsed() >= timeout);
+    answer("not ready");
+    unlocked().attach(name, LONG).unwrap();
+    answer("attached");
+}
+
+#[test]
+fn a_mode_that_lets_another_user_in_does_so_from_the_start() {
+    if !is_root() {
+        return skip("creating beside another user", "only root can become one");
+    }
+    let user = OtherUser::new();
+    let name = TestName::new("mode-race");
+    let mut peer = Peer::start(user.child("attach again and again", &name, ":"));
+    assert_eq!(peer.hear(), "started");
+    let creator = Peer::start(in_shell("create again and again", &name, "umask 077"));
+    assert_eq!(creator.finish(), ["done"]);
+    assert_eq!(peer.finish(), ["attached"]);
+}
+
+const CREATIONS: u64 = 300;
+
+fn create_again_and_again(name: &str) {
+    for creation in 1..=CREATIONS {
+        let new = unlocked().mode(0o666).create(name, 4096).unwrap();
+        word(&new, 0).store(creation, Ordering::Relaxed);
+        let segment = new.publish();
+        if creation < CREATIONS {
+            segment.unlink().unwrap();
+        }
+    }
+}
+
+/// Until it has attached to the last one.
+fn attach_again_and_again(name: &str) {
+    answer("started");
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        match unlocked().attach(name, Duration::ZERO) {
+            Ok(segment) if word(&segment, 0).load(Ordering::Relaxed) == CREATIONS => {
+                return answer("attached");
+            }
+            Ok(_) | Err(Error::Missing | Error::NotReady { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
     }
 }
 
