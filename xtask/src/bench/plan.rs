@@ -106,9 +106,9 @@ impl Plan {
     /// Adds a case of streaming.
     pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader, kind: Kind, lines: usize) {
         if self.takes(name, spec.needs_one_cpu()) {
-            let messages = if self.scale.quick { 40_000 } else { 120_000 };
+            let messages = if self.scale.quick { 20_000 } else { 40_000 };
             // What calls the kernel for each message takes twenty times as long.
-            let messages = if spec.channel().is_some() { messages / 4 } else { messages };
+            let messages = if spec.channel().is_some() { messages / 2 } else { messages };
             let source = Source::One(self.series(spec, Some(Slice::Stream { reader, messages }), None));
             self.add(name, source, kind, lines);
         }
@@ -191,7 +191,7 @@ fn round_trip_slices(spec: &Spec, scale: Scale) -> (Option<Slice>, Option<Slice>
     let pick = |full, quick| if scale.quick { quick } else { full };
     match spec {
         Spec::Kernel(_) => (None, slice(50, pick(8, 4), pick(1_200, 500))),
-        Spec::PushAlone { .. } => (slice(0, pick(128, 64), 0), None),
-        _ => (slice(1_000, pick(128, 64), 0), slice(1_000, 0, pick(60_000, 10_000))),
+        Spec::PushAlone { .. } => (slice(0, pick(48, 24), 0), None),
+        _ => (slice(500, pick(48, 24), 0), slice(1_000, 0, pick(60_000, 10_000))),
     }
 }

@@ -17,6 +17,10 @@ use super::plan::{Plan, Source};
 /// The most that the floor may move within a round: last over first, or first over last.
 const FLOOR_MOVES: f64 = 1.3;
 
+/// Slices of each series between those of the floor. A process that is pre-empted spoils a whole slice of a stream:
+/// of several the median may still be a good one.
+const PASSES: u32 = 3;
+
 /// What all rounds have shown of one case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -65,12 +69,11 @@ pub(crate) fn run(
             break;
         }
         begin(round);
-        let order = order(plan.series.len(), round);
-        let Some(mut samples) = run_closely(plan, &order, &mut run)? else {
+        let Some(mut samples) = run_closely(plan, round, &mut run)? else {
             outcome.dropped += 1;
             continue;
         };
-        for &series in &order {
+        for series in order(plan.series.len(), round * PASSES) {
             if let Some(slice) = plan.series[series].afterwards {
                 samples[series].append(run(series, slice)?);
             }
@@ -80,10 +83,11 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// The part of a round that ratios are formed of: the floor, all others, the floor again. Nothing if it moved.
+/// The part of a round that ratios are formed of: the floor, all others a few times, the floor again. Nothing if it
+/// moved.
 fn run_closely(
     plan: &Plan,
-    order: &[usize],
+    round: u32,
     run: &mut impl FnMut(usize, Slice) -> Result<Samples>,
 ) -> Result<Option<Vec<Samples>>> {
     let edges = plan.edges.as_ref().map_or(&[][..], Source::series);
@@ -91,15 +95,18 @@ fn run_closely(
     let mut last = samples.clone();
     let mut run_into = |samples: &mut [Samples], series: usize| -> Result<()> {
         if let Some(slice) = plan.series[series].closely {
-            samples[series] = run(series, slice)?;
+            samples[series].append(run(series, slice)?);
         }
         Ok(())
     };
     for &series in edges {
         run_into(&mut samples, series)?;
     }
-    for &series in order.iter().filter(|series| !edges.contains(series)) {
-        run_into(&mut samples, series)?;
+    for pass in 0..PASSES {
+        let order = order(plan.series.len(), round * PASSES + pass);
+        for series in order.into_iter().filter(|series| !edges.contains(series)) {
+            run_into(&mut samples, series)?;
+        }
     }
     for &series in edges {
         run_into(&mut last, series)?;
@@ -163,10 +170,10 @@ fn has_moved(first: f64, last: f64) -> bool {
     first.max(last) > FLOOR_MOVES * first.min(last)
 }
 
-/// The series in an order that changes with the round, and is the same in each run.
-fn order(count: usize, round: u32) -> Vec<usize> {
+/// The series in an order that changes with the seed, and is the same in each run.
+fn order(count: usize, seed: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    let mut state = u64::from(round);
+    let mut state = u64::from(seed);
     for left in (1..count).rev() {
         // SplitMix64, of which any seed will do.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
