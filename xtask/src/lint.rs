@@ -49,6 +49,7 @@ pub(crate) fn run() -> Result<()> {
 
     match report.failed {
         0 => Ok(()),
+        1 => bail!("a check failed"),
         failed => bail!("{failed} checks failed"),
     }
 }

@@ -12,17 +12,25 @@ use anyhow::Result;
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
 
-/// The program that goes with a crate, and whether a C library is there.
+/// The program that goes with a crate.
 struct Program {
     name: &'static str,
+    /// Other crates of the workspace that it uses.
+    with: &'static [&'static str],
     main: &'static str,
+    /// Whether a C library is there.
     hosted: bool,
 }
 
 const PROGRAMS: [Program; 3] = [
-    Program { name: "ring-core", main: include_str!("../../no-std/ring-core.rs"), hosted: false },
-    Program { name: "ring-shm", main: include_str!("../../no-std/ring-shm.rs"), hosted: true },
-    Program { name: "ring-tune", main: include_str!("../../no-std/ring-tune.rs"), hosted: true },
+    Program { name: "ring-core", with: &[], main: include_str!("../../no-std/ring-core.rs"), hosted: false },
+    Program {
+        name: "ring-shm",
+        with: &["ring-core"],
+        main: include_str!("../../no-std/ring-shm.rs"),
+        hosted: true,
+    },
+    Program { name: "ring-tune", with: &[], main: include_str!("../../no-std/ring-tune.rs"), hosted: true },
 ];
 
 const BARE: &str = include_str!("../../no-std/bare.rs");
@@ -52,13 +60,15 @@ pub(super) fn check(workspace: &Workspace, runner: &Runner, name: &str) -> Resul
 
 /// Makes a package of its own, with the workspace's lock file so that the dependencies are the same.
 fn write_out(workspace: &Workspace, program: &Program, folder: &Path) -> Result<()> {
-    let Program { name, main, hosted } = program;
-    let manifest = format!(
+    let Program { name, with, main, hosted } = program;
+    let mut manifest = format!(
         "[package]\nname = \"no-std-{name}\"\nedition = \"2024\"\n\n\
-         [dependencies]\n{name} = {{ path = {:?}, default-features = false }}\n\n\
-         [profile.release]\npanic = \"abort\"\n\n[workspace]\n",
-        workspace.root().join(name)
+         [profile.release]\npanic = \"abort\"\n\n[workspace]\n\n[dependencies]\n"
     );
+    for dependency in [name].into_iter().chain(*with) {
+        let path = workspace.root().join(dependency);
+        manifest.push_str(&format!("{dependency} = {{ path = {path:?}, default-features = false }}\n"));
+    }
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("Cargo.toml"), manifest)?;
     fs::write(folder.join("src/main.rs"), main)?;
