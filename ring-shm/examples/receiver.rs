@@ -1,11 +1,18 @@
 //! Attaches to the ring that `sender` makes and pops its messages.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use ring_core::spsc::{Consumer, PopError};
 use ring_shm::{Error, Options};
 
-fn main() -> Result<(), Error> {
+fn main() {
+    if let Err(error) = receive() {
+        eprintln!("{error} ({error:?})"); // what to do, and what exactly happened
+        std::process::exit(1);
+    }
+}
+
+fn receive() -> Result<(), Error> {
     let segment = Options::new().attach("/quotes", Duration::from_secs(10))?;
     let mut quotes = Consumer::<[u64; 7], _>::attach(segment)?;
     let (mut count, mut sum) = (0_u64, 0_u64);
@@ -15,7 +22,7 @@ fn main() -> Result<(), Error> {
                 count += 1;
                 sum += quote[0];
             }
-            Err(PopError::Empty) => std::hint::spin_loop(),
+            Err(PopError::Empty) => core::hint::spin_loop(),
             Err(PopError::Closed) => break,
             Err(PopError::Corrupted) => panic!("the sender broke the ring"),
         }

@@ -76,3 +76,8 @@ pub use place::unlink;
 pub use report::{Locked, Report};
 pub use ring_core::Region;
 pub use segment::{NewSegment, Segment};
+
+/// Compiles the programs that the workspace's README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
