@@ -53,8 +53,15 @@ impl Errno {
     pub const NXIO: Self = Self(libc::ENXIO);
     /// A directory where a file was expected.
     pub const ISDIR: Self = Self(libc::EISDIR);
+    /// A system call that this kernel does not have, or a sandbox forbids.
+    pub const NOSYS: Self = Self(libc::ENOSYS);
     /// A symbolic link where a file was expected.
     pub const LOOP: Self = Self(libc::ELOOP);
+
+    /// Whether a call that locks memory returns this where the process has reached its limit.
+    pub(crate) fn is_lock_limit(self) -> bool {
+        matches!(self, Self::NOMEM | Self::PERM | Self::AGAIN)
+    }
 }
 
 impl fmt::Display for Errno {

@@ -6,18 +6,25 @@ use crate::Errno;
 
 /// Why a segment could not be made, attached to or removed.
 ///
-/// A creation that fails leaves neither a name nor memory behind.
+/// A creation that fails leaves neither a name nor memory behind. What the kernel said is the
+/// [`source`](core::error::Error::source) of an error, and not in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The name cannot be the name of a segment.
-    #[error("bad segment name: {0}")]
+    #[error(transparent)]
     BadName(#[from] NameFault),
     /// A segment of this name exists.
-    #[error("a segment of this name exists: attach to it, or unlink it if whoever made it is gone")]
+    #[error(
+        "a segment of this name exists: attach to it, or, if its creator is gone, remove it with \
+         `ring_shm::unlink` (or `rm` its file in /dev/shm) and create it anew"
+    )]
     Exists,
-    /// No segment of this name was there, during the whole wait of an attach.
-    #[error("no segment of this name: start its creator first, wait longer, or check the name")]
+    /// No segment of this name is there, or was there during the whole wait of an attach.
+    #[error(
+        "no segment of this name: check the name, and that its creator has started; if it was to be removed, \
+         it is gone already"
+    )]
     Missing,
     /// The segment exists, and its creator did not publish it within the time-out.
     #[error(
@@ -82,9 +89,7 @@ pub enum Error {
     #[error("not shared memory: a segment is a memfd, or a file in /dev/shm (tmpfs) or on a hugetlbfs mount")]
     NotSharedMemory,
     /// There is no room for the segment, in its file system or in the machine.
-    #[error(
-        "no space for {bytes} bytes ({source}): free some memory or /dev/shm, enlarge it, or ask for less"
-    )]
+    #[error("no space for {bytes} bytes: free some memory or /dev/shm, enlarge it, or ask for less")]
     NoSpace {
         /// What the segment would take.
         bytes: u64,
@@ -92,9 +97,7 @@ pub enum Error {
         source: Errno,
     },
     /// This user may not do that.
-    #[error(
-        "no permission to {operation} ({source}): run as its owner, or have its creator set a wider mode"
-    )]
+    #[error("no permission to {operation}: run as its owner, or have its creator set a wider mode")]
     NoPermission {
         /// What was refused.
         operation: &'static str,
@@ -103,7 +106,7 @@ pub enum Error {
     },
     /// Too few free huge pages, or no way to get at them.
     #[error(
-        "no 2 MiB pages for {bytes} bytes ({source}): raise vm.nr_hugepages (a named segment also needs a \
+        "no 2 MiB pages for {bytes} bytes: raise vm.nr_hugepages (a named segment also needs a \
          hugetlbfs mount that this user can write), or allow the fall-back"
     )]
     NoHugePages {
@@ -114,7 +117,7 @@ pub enum Error {
     },
     /// The memory could not be locked, and the caller had made that a condition.
     #[error(
-        "could not lock {bytes} bytes in memory ({source}): raise RLIMIT_MEMLOCK (`ulimit -l`), or grant \
+        "could not lock {bytes} bytes in memory: raise RLIMIT_MEMLOCK (`ulimit -l`), or grant \
          CAP_IPC_LOCK"
     )]
     LockedMemoryLimit {
@@ -127,7 +130,7 @@ pub enum Error {
     #[error(transparent)]
     Ring(#[from] ring_core::Error),
     /// A system call failed for another reason.
-    #[error("could not {operation}: {source}")]
+    #[error("could not {operation}: {}", remedy(*.source))]
     Os {
         /// What was tried.
         operation: &'static str,
@@ -141,20 +144,34 @@ pub enum Error {
 #[non_exhaustive]
 pub enum NameFault {
     /// Nothing, or a slash alone.
-    #[error("it is empty, give it at least one character")]
+    #[error("the name is empty: give it at least one character")]
     Empty,
     /// More bytes than a file name can have.
-    #[error("it is longer than 255 bytes, shorten it")]
+    #[error("the name is longer than 255 bytes: shorten it")]
     TooLong,
     /// A slash after the first character.
-    #[error("only a leading slash is allowed, names have no directories")]
+    #[error("the name has a slash within: only a leading one is allowed, since names have no directories")]
     Slash,
     /// A zero byte.
-    #[error("it holds a zero byte, remove that")]
+    #[error("the name holds a zero byte: remove that")]
     Zero,
     /// "." or "..".
-    #[error("`.` and `..` are directories, choose another")]
+    #[error("`.` and `..` are directories: choose another name")]
     Dots,
+}
+
+/// What to do about an error that no variant tells.
+fn remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::MFILE => "close some files, or raise RLIMIT_NOFILE (`ulimit -n`)",
+        Errno::NFILE => "have some program close its files, or raise fs.file-max",
+        Errno::NOMEM => "free some memory, or raise RLIMIT_AS (`ulimit -v`) or vm.max_map_count",
+        Errno::NOENT => "mount a tmpfs on /dev/shm",
+        Errno::ROFS => "mount the file system writable",
+        Errno::FAULT => "somebody truncated the segment, create it anew",
+        Errno::NOSYS => "allow the call in the sandbox of this process",
+        _ => "see what the kernel said, which is the source of this error",
+    }
 }
 
 impl Error {

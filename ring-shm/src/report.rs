@@ -63,7 +63,10 @@ impl fmt::Display for Locked {
         match self {
             Self::Yes => formatter.write_str("yes"),
             Self::NotAsked => formatter.write_str("no, not asked for"),
-            Self::Refused(error) => write!(formatter, "no: {error}; raise RLIMIT_MEMLOCK"),
+            Self::Refused(error) if error.is_lock_limit() => {
+                write!(formatter, "no: {error}; raise RLIMIT_MEMLOCK")
+            }
+            Self::Refused(error) => write!(formatter, "no: {error}"),
         }
     }
 }

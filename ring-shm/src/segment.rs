@@ -173,7 +173,7 @@ fn lock(choice: Lock, mapping: &Mapping) -> Result<Locked, Error> {
     match mapping.lock() {
         Ok(()) => Ok(Locked::Yes),
         Err(error) if choice == Lock::IfAllowed => Ok(Locked::Refused(error)),
-        Err(source @ (Errno::NOMEM | Errno::PERM | Errno::AGAIN)) => {
+        Err(source) if source.is_lock_limit() => {
             Err(Error::LockedMemoryLimit { bytes: mapping.bytes() as u64, source })
         }
         Err(error) => Err(Error::os("lock the segment in memory", error)),

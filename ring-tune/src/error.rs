@@ -1,8 +1,10 @@
 //! What can go wrong when the host is asked for something.
 
+use core::ffi::c_int;
 use core::fmt;
 
-/// A request that the host refused, with what to do about it.
+/// A request that the host refused, with what to do about it. What the kernel said is the
+/// [`source`](core::error::Error::source) of an error, and not in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,10 +18,7 @@ pub enum Error {
     },
 
     /// The kernel refused to move the thread.
-    #[error(
-        "cannot pin to CPU {cpu}: it is offline, or outside the cpuset of this process; choose one from \
-         `allowed_cpus`, or widen cpuset.cpus of its cgroup"
-    )]
+    #[error("cannot pin to CPU {cpu}: {}", pin_remedy(*.source))]
     Pin {
         /// The CPU that was asked for.
         cpu: usize,
@@ -40,10 +39,7 @@ pub enum Error {
     },
 
     /// The set of allowed CPUs cannot be read.
-    #[error(
-        "cannot read the CPUs that this thread may use: allow sched_getaffinity in the sandbox (EPERM, \
-         ENOSYS), or raise MAX_CPUS on a larger machine (EINVAL)"
-    )]
+    #[error("cannot read the CPUs that this thread may use: {}", read_remedy(*.source))]
     ReadAffinity {
         /// What the kernel answered.
         source: Errno,
@@ -58,60 +54,57 @@ pub enum Error {
 }
 
 /// An error number of the operating system; any number is valid.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Errno(i32);
+///
+/// ```
+/// use ring_tune::Errno;
+///
+/// assert_eq!(Errno::PERM.to_string(), "Operation not permitted (errno 1)");
+/// assert_eq!(Errno(-7).to_string(), "(errno -7)");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(pub c_int);
 
 impl Errno {
-    /// Argument not valid here.
-    pub const EINVAL: Self = Self(libc::EINVAL);
-    /// System call not known.
-    pub const ENOSYS: Self = Self(libc::ENOSYS);
-    /// Not permitted.
-    pub const EPERM: Self = Self(libc::EPERM);
-
-    /// The number as the operating system has it.
-    ///
-    /// ```
-    /// assert_eq!(ring_tune::Errno::EPERM.raw(), 1);
-    /// ```
-    #[must_use]
-    pub fn raw(self) -> i32 {
-        self.0
-    }
-
-    pub(crate) fn from_raw(number: i32) -> Self {
-        Self(number)
-    }
-
-    fn name(self) -> Option<&'static str> {
-        match self {
-            Self::EINVAL => Some("EINVAL"),
-            Self::ENOSYS => Some("ENOSYS"),
-            Self::EPERM => Some("EPERM"),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Debug for Errno {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(formatter, "Errno({name})"),
-            None => write!(formatter, "Errno({})", self.0),
-        }
-    }
+    /// An argument that the kernel does not take.
+    pub const INVAL: Self = Self(libc::EINVAL);
+    /// A system call that this kernel does not have, or a sandbox forbids.
+    pub const NOSYS: Self = Self(libc::ENOSYS);
+    /// The operation is not permitted to this user, or in this sandbox.
+    pub const PERM: Self = Self(libc::EPERM);
 }
 
 impl fmt::Display for Errno {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(formatter, "{name} (errno {})", self.0),
-            None => write!(formatter, "errno {}", self.0),
-        }
+        let message = match *self {
+            Self::INVAL => "Invalid argument ",
+            Self::NOSYS => "Function not implemented ",
+            Self::PERM => "Operation not permitted ",
+            _ => "",
+        };
+        write!(formatter, "{message}(errno {})", self.0)
     }
 }
 
 impl core::error::Error for Errno {}
+
+/// What to do about a CPU that a thread was not moved to.
+fn pin_remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::INVAL => {
+            "it is offline, or outside the cpuset of this process; choose one from `allowed_cpus`, or widen \
+             cpuset.cpus of its cgroup"
+        }
+        _ => "allow sched_setaffinity in the sandbox of this process",
+    }
+}
+
+/// What to do about a set of CPUs that cannot be read.
+fn read_remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::INVAL => "the machine has more CPUs than a set holds, raise MAX_CPUS",
+        _ => "allow sched_getaffinity in the sandbox of this process",
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -121,10 +114,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_errno_is_the_source_and_unknown_numbers_are_shown() {
-        let error = Error::Pin { cpu: 3, source: Errno::from_raw(libc::EINVAL) };
-        assert_eq!(error.source().unwrap().to_string(), "EINVAL (errno 22)");
-        assert!(error.to_string().contains("CPU 3"));
-        assert_eq!(Errno::from_raw(-7).to_string(), "errno -7");
+    fn the_errno_is_the_source_and_decides_what_to_do() {
+        let error = |source| Error::Pin { cpu: 3, source };
+        assert_eq!(error(Errno::INVAL).source().unwrap().to_string(), "Invalid argument (errno 22)");
+        for (errno, culprit) in [(Errno::INVAL, "cpuset"), (Errno::PERM, "sandbox"), (Errno(-7), "sandbox")] {
+            let text = error(errno).to_string();
+            assert!(text.contains("CPU 3") && text.contains(culprit), "{text}");
+            assert!(!text.contains("errno"), "said twice: {text}");
+        }
     }
 }

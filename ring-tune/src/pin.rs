@@ -142,7 +142,7 @@ fn last_errno() -> Errno {
     // SAFETY: takes no argument; the address that it returns is this thread's own, for as long as it lives.
     let location = unsafe { libc::__errno_location() };
     // SAFETY: see above; nothing else runs in this thread between the two.
-    Errno::from_raw(unsafe { *location })
+    Errno(unsafe { *location })
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
         let before = allowed_cpus().unwrap();
         assert_eq!(pin_to(MAX_CPUS), Err(Error::CpuOutOfRange { cpu: MAX_CPUS, limit: MAX_CPUS }));
         let absent = MAX_CPUS - 1;
-        assert_eq!(pin_to(absent), Err(Error::Pin { cpu: absent, source: Errno::EINVAL }));
+        assert_eq!(pin_to(absent), Err(Error::Pin { cpu: absent, source: Errno::INVAL }));
         assert_eq!(allowed_cpus().unwrap(), before);
     }
 

@@ -39,3 +39,12 @@ fn a_person_can_read_it() {
          locked    no: Cannot allocate memory (errno 12); raise RLIMIT_MEMLOCK"
     );
 }
+
+#[test]
+fn the_limit_is_blamed_for_what_it_causes_alone() {
+    let text = |errno| Locked::Refused(errno).to_string();
+    for errno in [Errno::NOMEM, Errno::PERM, Errno::AGAIN] {
+        assert!(text(errno).contains("RLIMIT_MEMLOCK"), "{errno}");
+    }
+    assert_eq!(text(Errno::NOSYS), "no: Function not implemented (errno 38)");
+}
