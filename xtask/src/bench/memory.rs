@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use ring_shm::{Options, Otherwise, Pages, Region, Report, Segment};
+use ring_shm::{Options, Pages, Region, Report, Segment};
 use serde::{Deserialize, Serialize};
 
 /// Parts begin this far apart, so that no two arms share a page of the small kind.
@@ -46,7 +46,7 @@ impl Memory {
     /// Makes a segment that holds parts of these lengths.
     pub(crate) fn create(&mut self, kind: Kind, parts_bytes: &[usize]) -> Result<()> {
         let pages = match kind {
-            Kind::Usual | Kind::Huge => Pages::Huge2MiB(Otherwise::FallBack),
+            Kind::Usual | Kind::Huge => Pages::Huge2MiBIfAvailable,
             Kind::Base => Pages::Base,
         };
         let bytes = parts_bytes.iter().map(|bytes| bytes.next_multiple_of(PART_ALIGN)).sum::<usize>();

@@ -72,7 +72,7 @@ fn a_ring_is_compared_with_as_many_lines_as_it_has_slots() {
         series.iter().map(|&series| plan.specs[plan.series[series].arm]).collect::<Vec<_>>()
     };
     let kind = Kind::Usual;
-    let floor = |lines| [Spec::SameLine { kind }, Spec::Rotating { kind, lines }];
+    let floor = |lines| [1, lines].map(|lines| Spec::Rotating { kind, lines });
     assert_eq!(floor_of("spsc/8"), floor(8));
     assert_eq!(floor_of("spsc"), floor(16));
     assert_eq!(floor_of("spsc/1024"), floor(1024));
@@ -95,8 +95,8 @@ fn pages_are_compared_with_lines_in_pages_of_the_same_kind() {
 #[test]
 fn one_series_serves_all_who_need_it() {
     let plan = Suite::Pingpong.plan(SCALE, true);
-    // The same line and 8, 16, 32 and 1,024 in turn, four rings, three channels of the kernel.
-    assert_eq!((plan.series.len(), plan.specs.len()), (12, 12));
+    // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, four rings, three channels of the kernel.
+    assert_eq!((plan.series.len(), plan.specs.len()), (13, 13));
     // A ring is one arm, whatever its reader does.
     assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8);
 }
@@ -132,10 +132,8 @@ fn a_full_run_has_samples_for_every_percentile() {
 fn of_a_floor_that_is_no_case_nobody_measures_the_tails() {
     let has_tails = |suite: Suite| {
         let plan = suite.plan(SCALE, true);
-        let floors = plan
-            .series
-            .iter()
-            .filter(|series| matches!(plan.specs[series.arm], Spec::SameLine { .. } | Spec::Rotating { .. }));
+        let floors =
+            plan.series.iter().filter(|series| matches!(plan.specs[series.arm], Spec::Rotating { .. }));
         floors.map(|series| series.afterwards.is_some()).collect::<Vec<_>>()
     };
     assert_eq!(has_tails(Suite::Pingpong), [true; 5]);

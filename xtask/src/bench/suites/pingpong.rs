@@ -16,6 +16,7 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     for lines in DEPTHS {
         plan.floor_case(&format!("floor/{lines}"), Kind::Usual, lines);
     }
+    plan.round_trips("same-line", Spec::SameLine { kind: Kind::Usual }, Kind::Usual, FLOOR_LINES);
     plan.round_trips("spsc", ring(FLOOR_LINES), Kind::Usual, FLOOR_LINES);
     for depth in DEPTHS {
         plan.round_trips(&format!("spsc/{depth}"), ring(depth), Kind::Usual, depth);
@@ -46,26 +47,22 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
     text
 }
 
-/// What the floors are made of: each is the faster of the same line and its own number of lines.
+/// What the floors are made of.
 fn floors(plan: &Plan, outcome: &Outcome) -> String {
-    let mut same = None;
     let mut rotating = Vec::new();
     for (series, figures) in plan.series.iter().zip(&outcome.series) {
-        let Some(spread) = Spread::of(figures) else { continue };
-        match plan.specs[series.arm] {
-            Spec::SameLine { .. } => same = Some(spread.median),
-            Spec::Rotating { lines, .. } => rotating.push((lines, spread.median)),
-            _ => {}
+        if let (Spec::Rotating { lines, .. }, Some(spread)) = (plan.specs[series.arm], Spread::of(figures)) {
+            rotating.push((lines, format!("{lines}: {:.1}", spread.median)));
         }
     }
-    let Some(same) = same else { return String::new() };
+    if rotating.is_empty() {
+        return String::new();
+    }
     rotating.sort_by_key(|&(lines, _)| lines);
-    let (lines, times): (Vec<String>, Vec<String>) =
-        rotating.iter().map(|(lines, ns)| (lines.to_string(), format!("{ns:.1}"))).unzip();
+    let times: Vec<String> = rotating.into_iter().map(|(_, time)| time).collect();
     format!(
-        "A bare word takes {same:.1} ns over one line for both ways; over {} lines each way in turn {} ns.\n\
-         The faster of the two is the floor of a ring with as many slots.\n",
-        lines.join(", "),
+        "A bare word over so many lines each way in turn takes, in ns: {}.\n\
+         The faster of one line and as many as a ring has slots is the floor of that ring.\n",
         times.join(", ")
     )
 }
