@@ -40,3 +40,44 @@ fn a_file_that_ends_within_its_last_page_is_enough() {
     assert_eq!(layout.data_bytes, 1000);
     assert!(matches!(check_lengths(1000, 1127, PAGE), Err(Error::TooSmall { .. })));
 }
+
+fn words(header: &Header) -> [&AtomicU64; 7] {
+    let Header { magic, ready, version, architecture, data_offset, data_bytes, page_bytes, .. } = header;
+    [ready, magic, version, architecture, data_offset, data_bytes, page_bytes]
+}
+
+fn unwritten() -> Header {
+    let zero = || AtomicU64::new(0);
+    Header {
+        magic: zero(),
+        ready: zero(),
+        version: zero(),
+        architecture: zero(),
+        data_offset: zero(),
+        data_bytes: zero(),
+        page_bytes: zero(),
+        _reserved: core::array::from_fn(|_| zero()),
+    }
+}
+
+/// An attacher may see the relaxed stores of a creator in any order; only the ready word comes after all of
+/// them (R1 → A1).
+#[test]
+fn whatever_part_of_the_header_is_seen_it_is_whole_or_not_ready() {
+    let layout = Layout::new(1000, PAGE).unwrap();
+    let written = unwritten();
+    written.write(&layout);
+    assert_eq!(written.read(PAGE, PAGE), Ok(None));
+    written.publish();
+    assert_eq!(written.read(PAGE, PAGE), Ok(Some(layout)));
+
+    for seen in 0..1 << 6 {
+        let header = unwritten();
+        for (index, (word, value)) in words(&header).into_iter().zip(words(&written)).skip(1).enumerate() {
+            if seen >> index & 1 == 1 {
+                word.store(read(value), Ordering::Relaxed);
+            }
+        }
+        assert_eq!(header.read(PAGE, PAGE), Ok(None), "{seen:#b}");
+    }
+}
