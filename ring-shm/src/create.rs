@@ -2,14 +2,15 @@
 
 use core::ffi::c_int;
 
+use crate::available::available_bytes;
 use crate::header::Layout;
 use crate::mapping::Mapping;
 use crate::name::Name;
-use crate::options::{Otherwise, Pages};
+use crate::options::Pages;
 use crate::place::{Directory, HUGE_PAGE_BYTES, Places};
 use crate::segment::{NewSegment, Segment};
 use crate::sys::{self, FileSystemKind, Identity};
-use crate::{Descriptor, Errno, Error, Options, memory};
+use crate::{Descriptor, Errno, Error, Options};
 
 /// What the kernel shows for a segment without a name, in /proc/PID/maps say.
 const ANONYMOUS: &core::ffi::CStr = c"ring-shm";
@@ -78,10 +79,9 @@ fn with_fall_back(
 ) -> Result<NewSegment, Error> {
     match options.pages {
         Pages::Base => make(false),
-        Pages::Huge2MiB(otherwise) => match make(true) {
-            Err(Error::NoHugePages { source, .. }) if otherwise == Otherwise::FallBack => {
-                make(false).map(|new| new.fallen_back(source))
-            }
+        Pages::Huge2MiBRequired => make(true),
+        Pages::Huge2MiBIfAvailable => match make(true) {
+            Err(Error::NoHugePages { source, .. }) => make(false).map(|new| new.fallen_back(source)),
             result => result,
         },
     }
@@ -174,5 +174,5 @@ fn set_mode(options: &Options, descriptor: &Descriptor) -> Result<(), Error> {
 /// Whether the machine has memory for it. Where it has not, the kernel would take every page there is, also
 /// for a file system that claims to have room, and then kill processes that have nothing to do with it.
 fn fits_memory(layout: &Layout) -> bool {
-    memory::available_bytes().is_none_or(|available_bytes| layout.file_bytes as u64 <= available_bytes)
+    available_bytes().is_none_or(|available_bytes| layout.file_bytes as u64 <= available_bytes)
 }

@@ -107,7 +107,7 @@ pub enum Error {
     /// Too few free huge pages, or no way to get at them.
     #[error(
         "no 2 MiB pages for {bytes} bytes: raise vm.nr_hugepages (a named segment also needs a \
-         hugetlbfs mount that this user can write), or allow the fall-back"
+         hugetlbfs mount that this user can write), or ask for `Pages::Huge2MiBIfAvailable`"
     )]
     NoHugePages {
         /// What the segment would take.

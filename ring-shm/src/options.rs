@@ -29,7 +29,6 @@ pub struct Options {
     pub(crate) pages: Pages,
     pub(crate) lock: Lock,
     pub(crate) mode: u32,
-    pub(crate) prefault: bool,
 }
 
 /// The pages that a new segment is made of.
@@ -38,17 +37,11 @@ pub struct Options {
 pub enum Pages {
     /// The system's own: 4 KiB on x86-64 and most others.
     Base,
-    /// 2 MiB, from the pool that vm.nr_hugepages sets. The length is rounded up to whole pages.
-    Huge2MiB(Otherwise),
-}
-
-/// What to do when there are no huge pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Otherwise {
-    /// Take the system's own; the report says so.
-    FallBack,
-    /// Return [`Error::NoHugePages`].
-    Fail,
+    /// 2 MiB, from the pool that vm.nr_hugepages sets, or else the system's own; the report says which. The
+    /// length is rounded up to whole pages.
+    Huge2MiBIfAvailable,
+    /// 2 MiB, or [`Error::NoHugePages`].
+    Huge2MiBRequired,
 }
 
 /// Whether this process keeps the segment from being swapped out.
@@ -66,7 +59,7 @@ impl Options {
     /// The defaults that each setter names.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600, prefault: true }
+        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600 }
     }
 
     /// The pages to make a segment of. Default: [`Pages::Base`]. Whoever attaches gets those of the creator.
@@ -93,20 +86,13 @@ impl Options {
         self
     }
 
-    /// Whether to make every page present in this process at once, so that no later access faults. Default:
-    /// on, for creator and attacher alike.
-    #[must_use]
-    pub const fn prefault(mut self, prefault: bool) -> Self {
-        self.prefault = prefault;
-        self
-    }
-
     /// Makes a named segment with `bytes` of data, all zero, that nobody can attach to before it is
     /// published.
     ///
     /// The name is "x" or "/x", as for `shm_open`. The segment is a file in /dev/shm, or, with huge pages, on
     /// the first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All
-    /// its memory is reserved here. It lives until its name is removed and its last user is gone.
+    /// its memory is reserved here, and every page made present in this process, so that no later access
+    /// faults. It lives until its name is removed and its last user is gone.
     ///
     /// A segment that does not fit the memory that the kernel calls available is [`Error::NoSpace`]. Only the
     /// limit of a control group is not foreseen: the kernel kills a process of the group that goes beyond it.
@@ -134,7 +120,7 @@ impl Options {
 
     /// Attaches to a named segment, once it is published; waits for that, in short sleeps, up to `timeout`.
     ///
-    /// With a time-out of zero it looks once.
+    /// With a time-out of zero it looks once. Every page is made present in this process too.
     ///
     /// # Errors
     ///

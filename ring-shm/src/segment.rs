@@ -40,7 +40,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Prefaults and locks as the options say.
+    /// Prefaults, and locks as the options say.
     pub(crate) fn new(
         options: &Options,
         descriptor: Descriptor,
@@ -48,9 +48,7 @@ impl Segment {
         layout: Layout,
         name: Option<Name>,
     ) -> Result<Self, Error> {
-        if options.prefault {
-            mapping.populate(layout.page_bytes).map_err(|error| Error::os("prefault the segment", error))?;
-        }
+        mapping.populate(layout.page_bytes).map_err(|error| Error::os("prefault the segment", error))?;
         let locked = lock(options.lock, &mapping)?;
         let status = sys::status(&descriptor).map_err(|error| Error::os("examine the segment", error))?;
         let reserved_bytes = status.reserved_bytes;

@@ -35,7 +35,7 @@ fn child() {
 }
 
 fn attach(name: &TestName) -> Result<Segment, Error> {
-    unlocked().prefault(false).attach(name, Duration::ZERO)
+    unlocked().attach(name, Duration::ZERO)
 }
 
 fn file(name: &TestName) -> File {
@@ -101,9 +101,7 @@ fn a_segment_of_a_killed_creator_is_not_ready_and_can_be_replaced() {
 fn a_creator_that_comes_late_is_waited_for() {
     let name = TestName::new("late");
     let peer = Peer::start(start_child("create late", &name));
-    let start = Instant::now();
     let segment = unlocked().attach(&name, LONG).unwrap();
-    assert!(start.elapsed() < LONG / 4, "noticed soon");
     assert_eq!(segment.bytes(), 4096);
     peer.finish();
 }

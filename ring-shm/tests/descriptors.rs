@@ -5,7 +5,7 @@ mod common;
 use core::time::Duration;
 
 use common::{Peer, SMALL_FILES, TestName, answer, child as start_child, in_shell, role, unlocked};
-use ring_shm::{Descriptor, Otherwise, Pages};
+use ring_shm::{Descriptor, Pages};
 
 #[test]
 #[ignore = "the other process of the test in this file"]
@@ -41,7 +41,7 @@ fn none_leaks() {
 fn none_leaks_here() {
     let name = TestName::new("descriptors");
     let before = open();
-    for pages in [Pages::Base, Pages::Huge2MiB(Otherwise::Fail), Pages::Huge2MiB(Otherwise::FallBack)] {
+    for pages in [Pages::Base, Pages::Huge2MiBRequired, Pages::Huge2MiBIfAvailable] {
         let options = unlocked().pages(pages);
         let _ = options.create(&name, usize::MAX);
         let _ = options.create(&name, 1 << 46);

@@ -11,7 +11,7 @@ use common::{
     OtherUser, Peer, TestName, answer, in_namespace, is_root, lock_file, role, skip, smaps_field, unlocked,
     word,
 };
-use ring_shm::{Errno, Error, Options, Otherwise, Pages, Region, unlink};
+use ring_shm::{Errno, Error, Options, Pages, Region, unlink};
 
 const MIB: usize = 1 << 20;
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
@@ -29,8 +29,12 @@ fn child() {
     answer("done");
 }
 
-fn huge(otherwise: Otherwise) -> Options {
-    unlocked().pages(Pages::Huge2MiB(otherwise))
+fn huge_or_nothing() -> Options {
+    unlocked().pages(Pages::Huge2MiBRequired)
+}
+
+fn huge_or_base() -> Options {
+    unlocked().pages(Pages::Huge2MiBIfAvailable)
 }
 
 fn pool_count(file: &str) -> u64 {
@@ -101,8 +105,8 @@ fn an_anonymous_segment_gets_them() {
         return skip("huge pages obtained", "the pool is empty and cannot be enlarged");
     }
     let free_pages = pool_count("free_hugepages");
-    for otherwise in [Otherwise::Fail, Otherwise::FallBack] {
-        let segment = huge(otherwise).create_anonymous(3 * MIB).unwrap().publish();
+    for options in [huge_or_nothing(), huge_or_base()] {
+        let segment = options.create_anonymous(3 * MIB).unwrap().publish();
         let report = segment.report();
         assert_eq!((report.page_bytes, report.fall_back), (2 * MIB as u64, None));
         assert_eq!((report.mapped_bytes, report.reserved_bytes), (4 * MIB as u64, 4 * MIB as u64));
@@ -119,13 +123,13 @@ fn an_anonymous_segment_gets_them() {
 fn an_empty_pool_is_an_error_or_a_fall_back() {
     let pool = Pool::take();
     let bytes = pool.more_than_all();
-    let error = huge(Otherwise::Fail).create_anonymous(bytes).unwrap_err();
+    let error = huge_or_nothing().create_anonymous(bytes).unwrap_err();
     assert!(matches!(error, Error::NoHugePages { source: Errno::NOSPC | Errno::NOMEM, .. }), "{error:?}");
     assert!(error.to_string().contains("vm.nr_hugepages"), "{error}");
     if bytes > 256 * MIB {
         return skip("fall-back from an empty pool", "the pool is so large that its double may not fit");
     }
-    let segment = huge(Otherwise::FallBack).create_anonymous(bytes).unwrap().publish();
+    let segment = huge_or_base().create_anonymous(bytes).unwrap().publish();
     let report = segment.report();
     assert_eq!(report.page_bytes, 4096);
     assert!(matches!(report.fall_back, Some(Errno::NOSPC | Errno::NOMEM)), "{report:?}");
@@ -158,7 +162,7 @@ fn use_a_mount(mount: &Path) {
     let name = TestName::new("mount");
     let path = mount.join(&*name);
     let free_pages = pool_count("free_hugepages");
-    let options = huge(Otherwise::Fail);
+    let options = huge_or_nothing();
 
     let segment = options.create(&name, 3 * MIB).unwrap().publish();
     let report = segment.report();
@@ -229,11 +233,11 @@ fn do_without_a_mount(source: Errno) {
     let name = TestName::new("no-mount");
     assert_eq!(unlocked().attach(&name, Duration::ZERO).unwrap_err(), Error::Missing);
     assert_eq!(unlink(&name), Err(Error::Missing));
-    let error = huge(Otherwise::Fail).create(&name, MIB).unwrap_err();
+    let error = huge_or_nothing().create(&name, MIB).unwrap_err();
     assert_eq!(error, Error::NoHugePages { bytes: MIB as u64, source });
     assert!(error.to_string().contains("hugetlbfs mount"), "{error}");
     assert!(!name.path().exists());
-    let segment = huge(Otherwise::FallBack).create(&name, MIB).unwrap().publish();
+    let segment = huge_or_base().create(&name, MIB).unwrap().publish();
     assert_eq!((segment.report().page_bytes, segment.report().fall_back), (4096, Some(source)));
     assert!(name.path().exists());
 }
