@@ -140,21 +140,6 @@ impl Clock {
         stop.wrapping_sub(start) as i64 as f64 * self.ns_per_tick
     }
 
-    /// Converts a time to ticks, rounded down; saturates.
-    ///
-    /// ```
-    /// let clock = ring_tune::Clock::monotonic();
-    /// assert_eq!(clock.ns_to_ticks(25), 25);
-    /// ```
-    #[must_use]
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "a cast from float saturates, which is what is wanted"
-    )]
-    pub fn ns_to_ticks(&self, ns: u64) -> u64 {
-        (ns as f64 / self.ns_per_tick) as u64
-    }
-
     /// Where the ticks come from.
     #[must_use]
     pub fn source(&self) -> Source {
@@ -174,7 +159,7 @@ impl Clock {
     ///
     /// ```
     /// let clock = ring_tune::Clock::new();
-    /// assert!(clock.measure_cost_ns() < 10_000.0);
+    /// assert!(clock.measure_cost_ns() >= 0.0);
     /// ```
     #[must_use]
     pub fn measure_cost_ns(&self) -> f64 {
@@ -190,36 +175,6 @@ impl Clock {
             self.ticks_to_ns(ticks) / f64::from(PAIRS)
         };
         (0..BLOCKS).map(|_| block()).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Measures the smallest step between two different stamps in nanoseconds: a single interval cannot be
-    /// resolved better, the mean of many can.
-    ///
-    /// Where the counter moves faster than it can be read this is the time of a read. Takes some 100 µs.
-    ///
-    /// ```
-    /// let clock = ring_tune::Clock::new();
-    /// assert!(clock.measure_step_ns() > 0.0);
-    /// ```
-    #[must_use]
-    pub fn measure_step_ns(&self) -> f64 {
-        const STEPS: u32 = 2_000;
-        let mut smallest = u64::MAX;
-        let read = || match self.source {
-            Source::Monotonic => monotonic_ns(),
-            Source::Tsc | Source::Cntvct => counter::unordered(),
-        };
-        let mut last = read();
-        let mut seen = 0;
-        while seen < STEPS {
-            let now = read();
-            if now > last {
-                smallest = smallest.min(now - last);
-                seen += 1;
-            }
-            last = now;
-        }
-        self.ticks_to_ns(smallest)
     }
 }
 

@@ -21,8 +21,8 @@ const SAMPLES_FOR_P9999: u64 = 1_000_000;
 ///
 /// Recording allocates nothing and never fails. What cannot be a latency (negative, not a number) is kept out
 /// of the figures and counted in [`rejected`](Self::rejected); what is beyond [`LARGEST_NS`](Self::LARGEST_NS)
-/// takes part with that value in the percentiles, with its own in mean and maximum, and is counted in
-/// [`beyond`](Self::beyond). A recorder takes some 300 KiB.
+/// takes part with that value in the percentiles and with its own in mean and maximum. A recorder takes some
+/// 300 KiB.
 ///
 /// ```
 /// let mut recorder = ring_tune::Recorder::new();
@@ -42,7 +42,6 @@ pub struct Recorder {
     /// Kept beside the histogram, since its own would be rounded to a bucket.
     sum_ns: f64,
     max_ns: f64,
-    beyond: u64,
     rejected: u64,
 }
 
@@ -77,7 +76,7 @@ impl Recorder {
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LARGEST_PS, SIGNIFICANT_DIGITS)
             .expect("the bounds are constants that the histogram accepts");
-        Self { histogram, sum_ns: 0.0, max_ns: 0.0, beyond: 0, rejected: 0 }
+        Self { histogram, sum_ns: 0.0, max_ns: 0.0, rejected: 0 }
     }
 
     /// Records one latency.
@@ -89,46 +88,16 @@ impl Recorder {
     /// assert_eq!((recorder.count(), recorder.rejected()), (1, 1));
     /// ```
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "bounded by the two branches before it")]
+    #[allow(clippy::cast_possible_truncation, reason = "between 0 and LARGEST_PS")]
     pub fn record(&mut self, ns: f64) {
         if ns.is_nan() || ns < 0.0 {
             self.rejected += 1;
             return;
         }
-        let ps = if ns > Self::LARGEST_NS {
-            self.beyond += 1;
-            LARGEST_PS
-        } else {
-            (ns * PS_PER_NS + 0.5) as u64
-        };
+        let ps = (ns.min(Self::LARGEST_NS) * PS_PER_NS + 0.5) as u64;
         self.histogram.saturating_record(ps);
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);
-    }
-
-    /// Takes in what another recorder holds.
-    ///
-    /// ```
-    /// use ring_tune::Recorder;
-    ///
-    /// let (mut all, mut part) = (Recorder::new(), Recorder::new());
-    /// all.record(10.0);
-    /// part.record(30.0);
-    /// all.merge(&part);
-    /// assert_eq!(all.summary().map(|summary| summary.mean_ns), Some(20.0));
-    /// ```
-    pub fn merge(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
-        self.sum_ns += other.sum_ns;
-        self.max_ns = self.max_ns.max(other.max_ns);
-        self.beyond += other.beyond;
-        self.rejected += other.rejected;
-    }
-
-    /// Forgets everything, keeps the memory.
-    pub fn clear(&mut self) {
-        self.histogram.reset();
-        (self.sum_ns, self.max_ns, self.beyond, self.rejected) = (0.0, 0.0, 0, 0);
     }
 
     /// How many latencies the figures stand on; those beyond the range included, those rejected not.
@@ -141,12 +110,6 @@ impl Recorder {
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected
-    }
-
-    /// How many latencies were larger than [`LARGEST_NS`](Self::LARGEST_NS).
-    #[must_use]
-    pub fn beyond(&self) -> u64 {
-        self.beyond
     }
 
     /// The latency that a share of all samples, `quantile` of 1, does not exceed; within 0.05 %.

@@ -11,5 +11,6 @@ fn main() {
 
     let clock = ring_tune::Clock::new();
     let start = clock.start();
-    assert!(clock.stop() >= start);
+    assert!(clock.between_ns(start, clock.stop()) >= 0.0);
+    assert!(clock.measure_cost_ns() >= 0.0);
 }

@@ -8,11 +8,11 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "aarch64")]
-pub(super) use aarch64::{announced_hz, source, start, stop, unordered};
+pub(super) use aarch64::{announced_hz, source, start, stop};
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) use absent::{announced_hz, source, start, stop, unordered};
+pub(super) use absent::{announced_hz, source, start, stop};
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86_64::{announced_hz, source, start, stop, unordered};
+pub(super) use x86_64::{announced_hz, source, start, stop};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
@@ -45,15 +45,6 @@ mod x86_64 {
     /// The TSC does not say its rate in a way that virtual machines keep.
     pub(in crate::clock) fn announced_hz() -> Option<f64> {
         None
-    }
-
-    /// Ordered against nothing, so the fastest.
-    #[inline(always)]
-    pub(in crate::clock) fn unordered() -> u64 {
-        let (low, high): (u64, u64);
-        // SAFETY: reads a counter; clobbers what it names.
-        unsafe { asm!("rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags)) };
-        high << 32 | low
     }
 
     #[inline(always)]
@@ -96,15 +87,6 @@ mod aarch64 {
         (hz != 0).then_some(hz as f64)
     }
 
-    /// Ordered against nothing, so the fastest.
-    #[inline(always)]
-    pub(in crate::clock) fn unordered() -> u64 {
-        let ticks: u64;
-        // SAFETY: reads a counter.
-        unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
-        ticks
-    }
-
     #[inline(always)]
     pub(in crate::clock) fn start() -> u64 {
         let ticks: u64;
@@ -142,10 +124,6 @@ mod absent {
     }
 
     pub(in crate::clock) fn stop() -> u64 {
-        0
-    }
-
-    pub(in crate::clock) fn unordered() -> u64 {
         0
     }
 }

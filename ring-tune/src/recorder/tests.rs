@@ -45,23 +45,6 @@ proptest! {
         assert_close(summary.p999_ns, oracle(&samples, 0.999));
         assert_eq!(summary.p9999_ns, None);
     }
-
-    #[test]
-    fn merged_parts_are_the_whole(
-        samples in prop::collection::vec(-10.0..2.0 * Recorder::LARGEST_NS, 2..500),
-        cut in 0.0..1.0,
-    ) {
-        let (left, right) = samples.split_at((samples.len() as f64 * cut) as usize);
-        let mut merged = recorded(left);
-        merged.merge(&recorded(right));
-        let whole = recorded(&samples);
-        assert_eq!(merged.count(), whole.count());
-        assert_eq!(merged.beyond(), whole.beyond());
-        assert_eq!(merged.rejected(), whole.rejected());
-        for quantile in [0.0, 0.25, 0.5, 0.999, 1.0] {
-            assert_eq!(merged.quantile_ns(quantile), whole.quantile_ns(quantile));
-        }
-    }
 }
 
 #[test]
@@ -79,15 +62,11 @@ fn the_last_percentile_needs_a_million_samples() {
 
 #[test]
 fn nothing_out_of_range_is_lost_in_silence() {
-    let mut recorder = recorded(&[5.0, -0.001, f64::NAN, f64::NEG_INFINITY, 1e30, f64::INFINITY]);
-    assert_eq!((recorder.count(), recorder.beyond(), recorder.rejected()), (3, 2, 3));
+    let recorder = recorded(&[5.0, -0.001, f64::NAN, f64::NEG_INFINITY, 1e30, f64::INFINITY]);
+    assert_eq!((recorder.count(), recorder.rejected()), (3, 3));
     assert_eq!(recorder.summary().unwrap().max_ns, f64::INFINITY);
     assert_close(recorder.quantile_ns(1.0).unwrap(), Recorder::LARGEST_NS);
     assert_close(recorder.quantile_ns(0.3).unwrap(), 5.0);
-
-    recorder.clear();
-    assert_eq!((recorder.count(), recorder.beyond(), recorder.rejected()), (0, 0, 0));
-    assert_eq!(recorder.summary(), None);
 }
 
 #[test]
@@ -96,6 +75,7 @@ fn fractions_and_zero_are_kept() {
     assert_eq!(recorder.quantile_ns(0.2), Some(0.0));
     assert_close(recorder.quantile_ns(0.9).unwrap(), 39.25);
     assert_eq!(recorded(&[]).quantile_ns(0.5), None);
+    assert_eq!(recorded(&[]).summary(), None);
 }
 
 #[test]
