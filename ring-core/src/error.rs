@@ -32,9 +32,7 @@ pub enum Error {
         available: u64,
     },
     /// Nobody has finished making a ring here yet.
-    #[error(
-        "no ring is ready in this region yet: wait for its maker, or make one with `init`; after a maker that was killed, with `init_over`"
-    )]
+    #[error("no ring is ready in this region: wait for its maker; if that was killed, zero the region first")]
     NotReady,
     /// The region holds something that is not a ring.
     #[error("the region begins with {found:#018x}, which is not a ring: check what it was made for")]

@@ -10,15 +10,18 @@
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
+use crate::Error;
 use crate::region::LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{Error, Liveness, Role};
 
 /// Says that a ring is ready: "ring-mem" in the bytes of a little-endian machine.
 const MAGIC: u64 = u64::from_le_bytes(*b"ring-mem");
 
-/// Says that a ring is being made: nobody else may begin to.
-const BUSY: u64 = u64::from_le_bytes(*b"ring-new");
+/// Says that a ring is being made where none was: the owner words mean nothing yet.
+const MAKING: u64 = u64::from_le_bytes(*b"ring-new");
+
+/// Says that a ring is being made anew: its maker holds both roles.
+const REMAKING: u64 = u64::from_le_bytes(*b"ring-old");
 
 /// Raised whenever the meaning of a byte in the region changes.
 const VERSION: u64 = 1;
@@ -68,22 +71,32 @@ impl Guard {
         }
     }
 
-    /// Reserves the region for making a ring in it, and says whether one was there before.
-    pub(crate) fn begin(&self, liveness: &impl Liveness) -> Result<bool, Error> {
-        // ORDERING: Relaxed: the exchange below decides, and it acquires.
-        let found = self.magic.load(Ordering::Relaxed);
-        if found == BUSY && !liveness.is_gone(Role::Maker, 0) {
-            return Err(Error::NotReady);
+    /// Reserves a region that holds no ring for making one, and says whether it did. False: there is one, and who
+    /// holds its roles may make it anew.
+    pub(crate) fn begin(&self) -> Result<bool, Error> {
+        // ORDERING: Acquire (A4): the kind and the owner words of the ring; pairs with R4 in Guard::publish.
+        let found = self.magic.load(Ordering::Acquire);
+        match found {
+            MAGIC | REMAKING => return Ok(false),
+            MAKING => return Err(Error::NotReady),
+            _ => {}
         }
-        // ORDERING: Acquire (A4): the former ring's owner words; pairs with R4 in Guard::publish.
+        // ORDERING: Relaxed: there is no ring, so nothing that somebody wrote is used.
         // ORDERING: Relaxed on failure: somebody else makes the ring, and nothing is read.
-        match self.magic.compare_exchange(found, BUSY, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Ok(found == MAGIC),
+        match self.magic.compare_exchange(found, MAKING, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Ok(true),
             Err(_) => Err(Error::NotReady),
         }
     }
 
-    /// Says what the ring is. Between `begin` and `publish`.
+    /// Takes a ring back, whose roles the caller holds: should it be killed before `publish`, its successor sees
+    /// that the ring is not whole.
+    pub(crate) fn begin_anew(&self) {
+        // ORDERING: Relaxed: read by who has both roles from this caller or knows that it is gone.
+        self.magic.store(REMAKING, Ordering::Relaxed);
+    }
+
+    /// Says what the ring is. Between `begin` or `begin_anew` and `publish`.
     pub(crate) fn describe(&self, shape: &Shape) {
         for (word, value) in [
             (&self.version, VERSION),
@@ -101,11 +114,25 @@ impl Guard {
 
     /// Makes the ring visible to whoever attaches.
     pub(crate) fn publish(&self) {
-        // ORDERING: Release (R4): the header and the slots; pairs with A4 in Guard::check and Guard::begin.
+        // ORDERING: Release (R4): the header and the slots; pairs with A4 in Guard::check_ready and Guard::begin.
         self.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Compares what the words mean, rather than the shape of the ring, with what this program knows.
+    /// Whether a ring is ready whose words mean what those of `kind` do in this program.
+    pub(crate) fn check_ready(&self, kind: u64) -> Result<(), Error> {
+        // ORDERING: Acquire (A4): the ring as it was made; pairs with R4 in Guard::publish.
+        match self.magic.load(Ordering::Acquire) {
+            MAGIC => self.check_kind(kind),
+            0 | MAKING | REMAKING => Err(Error::NotReady),
+            found if found == MAGIC.swap_bytes() => {
+                let found = read(&self.architecture).swap_bytes();
+                Err(Error::WrongArchitecture { found, expected: ARCHITECTURE })
+            }
+            found => Err(Error::WrongMagic { found }),
+        }
+    }
+
+    /// Whether the words of the ring mean what those of `kind` do in this program.
     pub(crate) fn check_kind(&self, kind: u64) -> Result<(), Error> {
         expect(&self.architecture, ARCHITECTURE, |found, expected| Error::WrongArchitecture {
             found,
@@ -115,24 +142,15 @@ impl Guard {
         expect(&self.kind, kind, |found, expected| Error::WrongKind { found, expected })
     }
 
-    /// Compares the guards with what the caller expects. Slot size and depth are as found: the ring checks them.
+    /// Compares all guards with what the caller expects. Slot size and depth are as found: the ring checks them.
+    /// The caller holds a role, so that nobody makes the ring anew meanwhile.
     pub(crate) fn check(
         &self,
         kind: u64,
         element_bytes: usize,
         element_align: usize,
     ) -> Result<Shape, Error> {
-        // ORDERING: Acquire (A4): the ring as it was made; pairs with R4 in Guard::publish.
-        match self.magic.load(Ordering::Acquire) {
-            MAGIC => {}
-            0 | BUSY => return Err(Error::NotReady),
-            found if found == MAGIC.swap_bytes() => {
-                let found = read(&self.architecture);
-                return Err(Error::WrongArchitecture { found, expected: ARCHITECTURE });
-            }
-            found => return Err(Error::WrongMagic { found }),
-        }
-        self.check_kind(kind)?;
+        self.check_ready(kind)?;
         expect(&self.element_bytes, element_bytes as u64, |found, expected| Error::WrongElementSize {
             found,
             expected,

@@ -23,8 +23,6 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// Makes the ring. It has no owner word, so its incarnation is always 0.
-    Maker,
     /// Pushes.
     Producer,
     /// Pops.
@@ -34,7 +32,6 @@ pub enum Role {
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Maker => "maker",
             Self::Producer => "producer",
             Self::Consumer => "consumer",
         })
@@ -72,7 +69,8 @@ impl AssumeGone {
     ///
     /// # Safety
     ///
-    /// Every former owner of a role that this value is used to claim is gone, as [`Liveness`] defines it.
+    /// Whoever holds a role that this value is used to claim is gone, as [`Liveness`] defines it, and nobody else
+    /// takes that role over at the same time: the value cannot tell a dead owner from its live successor.
     pub unsafe fn new() -> Self {
         Self(())
     }

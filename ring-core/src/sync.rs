@@ -22,27 +22,49 @@ pub use core::sync::atomic::{AtomicU64, Ordering};
 pub use loom::sync::atomic::Ordering;
 
 /// An atomic of loom's that can be laid over zeroed memory: [`place`] sees whether it was made already.
+///
+/// loom compares an operation with the last one on the same atomic, so a thread's own load just before its exchange
+/// hides that of a peer. Touching a second atomic keeps the peer's in sight.
 #[cfg(loom)]
 #[derive(Debug)]
 #[repr(C)]
 pub struct AtomicU64 {
     made: u64,
+    touched: loom::sync::atomic::AtomicU64,
     inner: loom::sync::atomic::AtomicU64,
 }
 
 #[cfg(loom)]
 impl AtomicU64 {
     pub fn new(value: u64) -> Self {
-        Self { made: 1, inner: loom::sync::atomic::AtomicU64::new(value) }
+        let atomic = loom::sync::atomic::AtomicU64::new;
+        Self { made: 1, touched: atomic(0), inner: atomic(value) }
     }
-}
 
-#[cfg(loom)]
-impl core::ops::Deref for AtomicU64 {
-    type Target = loom::sync::atomic::AtomicU64;
+    fn touch(&self) {
+        // ORDERING: Relaxed: it orders nothing, and is there to be seen.
+        self.touched.fetch_add(1, Ordering::Relaxed);
+    }
 
-    fn deref(&self) -> &Self::Target {
-        &self.inner
+    pub fn load(&self, order: Ordering) -> u64 {
+        self.touch();
+        self.inner.load(order)
+    }
+
+    pub fn store(&self, value: u64, order: Ordering) {
+        self.touch();
+        self.inner.store(value, order);
+    }
+
+    pub fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.touch();
+        self.inner.compare_exchange(current, new, success, failure)
     }
 }
 

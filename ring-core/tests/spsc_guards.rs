@@ -246,13 +246,25 @@ fn a_ring_of_another_kind_or_version_is_not_made_over() {
 }
 
 #[test]
-fn a_killed_maker_does_not_keep_the_region() {
+fn a_maker_that_was_killed_leaves_no_half_ring() {
     let region = Fenced::new(layout().bytes());
+    // For the first time: who could say that the words around mean anything?
     region.write(MAGIC, u64::from_le_bytes(*b"ring-new"));
     assert_eq!(attach(&region), Err(Error::NotReady));
     assert_eq!(layout().init(&region), Err(Error::NotReady));
-    // SAFETY: nobody is making a ring here.
+    region.write(MAGIC, 0);
+    layout().init(&region).unwrap();
+
+    // Anew: it held both roles.
+    core::mem::forget(Producer::<u64, _>::attach(Arc::clone(&region)).unwrap());
+    core::mem::forget(Consumer::<u64, _>::attach(Arc::clone(&region)).unwrap());
+    region.write(MAGIC, u64::from_le_bytes(*b"ring-old"));
+    assert_eq!(attach(&region), Err(Error::NotReady));
+    assert_eq!(layout().init(&region), Err(Error::Taken { role: Role::Producer }));
+    // SAFETY: both were forgotten.
     let gone = unsafe { AssumeGone::new() };
+    let error = Producer::<u64, _>::take_over(Arc::clone(&region), &gone).unwrap_err();
+    assert_eq!(error, Error::NotReady);
     layout().init_over(&region, &gone).unwrap();
     attach(&region).unwrap();
 }

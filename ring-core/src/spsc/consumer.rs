@@ -228,8 +228,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
         if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
             return Err(PopError::Empty);
         }
-        // ORDERING: Acquire (A1): what was pushed before the close is seen now; pairs with R1 in Producer::publish.
-        match slot.sequence().load(Ordering::Acquire) {
+        // ORDERING: Relaxed: the closed word (A3) has brought every message, and none comes after it.
+        match slot.sequence().load(Ordering::Relaxed) {
             word if word == slot.position => Ok(slot),
             word if word == lap_before => Err(PopError::Closed),
             _ => Err(PopError::Corrupted),

@@ -80,7 +80,9 @@ impl<T: Message> Layout<T> {
         self.init_over(region, &AssumeAlive)
     }
 
-    /// As [`init`](Self::init), over a ring whose owners, or whose maker, `liveness` knows to be gone.
+    /// As [`init`](Self::init), over a ring whose owners `liveness` knows to be gone, as is whoever was making it
+    /// anew. A region that was made into a ring for the first time when its maker was killed stays
+    /// [`Error::NotReady`]: zero it, or drop it.
     ///
     /// # Errors
     ///

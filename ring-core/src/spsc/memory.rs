@@ -63,9 +63,8 @@ impl Header {
 
     pub(super) fn owner(&self, role: Role) -> &OwnerWord {
         match role {
+            Role::Producer => &self.producer.owner,
             Role::Consumer => &self.consumer.owner,
-            // Nobody asks for that of the maker, which has none.
-            Role::Producer | Role::Maker => &self.producer.owner,
         }
     }
 }
@@ -102,7 +101,7 @@ impl<T: Message> Memory<T> {
         check_room(region, layout.bytes())?;
         // SAFETY: the region is that long, and aligned and initialised by its contract.
         let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
-        Self::seize(header, liveness)?;
+        let roles = Self::seize(header, liveness)?;
 
         let memory = Self::over(region, layout);
         // ORDERING: Relaxed: the magic word publishes the ring (R4).
@@ -117,39 +116,40 @@ impl<T: Message> Memory<T> {
         }
         header.guard.describe(&layout.shape());
         header.guard.publish();
+        if let Some((producer, consumer)) = roles {
+            header.producer.owner.release(producer);
+            header.consumer.owner.release(consumer);
+        }
         Ok(())
     }
 
-    /// Makes sure that nobody uses the region, and that nobody can begin to.
-    fn seize(header: &Header, liveness: &impl Liveness) -> Result<(), Error> {
-        let refuse = |error| {
-            header.guard.publish();
-            Err(error)
-        };
-        if !header.guard.begin(liveness)? {
-            header.producer.owner.reset();
-            header.consumer.owner.reset();
-            return Ok(());
+    /// Makes sure that nobody uses the region and that nobody can begin to. Of a ring that is there it takes both
+    /// roles, which are to be released once it is made anew.
+    fn seize(header: &Header, liveness: &impl Liveness) -> Result<Option<(u64, u64)>, Error> {
+        let (producer, consumer) = (&header.producer.owner, &header.consumer.owner);
+        if header.guard.begin()? {
+            producer.reset();
+            consumer.reset();
+            return Ok(None);
         }
-        // Where the owner words lie depends on the kind.
-        if let Err(error) = header.guard.check_kind(super::KIND) {
-            return refuse(error);
-        }
-        for role in [Role::Producer, Role::Consumer] {
-            match header.owner(role).claim(role, liveness) {
-                Ok(owner) => header.owner(role).release(owner),
-                Err(error) => return refuse(error),
+        // Where the owner words lie depends on the kind, which stays what it is as long as there is a ring.
+        header.guard.check_kind(super::KIND)?;
+        let as_producer = producer.claim(Role::Producer, liveness)?;
+        match consumer.claim(Role::Consumer, liveness) {
+            Ok(as_consumer) => {
+                header.guard.begin_anew();
+                Ok(Some((as_producer, as_consumer)))
+            }
+            Err(error) => {
+                producer.release(as_producer);
+                Err(error)
             }
         }
-        Ok(())
     }
 
     /// Compares the guards in the region with this type.
     pub(super) fn check(region: &impl Region) -> Result<Shape, Error> {
-        check_room(region, size_of::<Header>())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract.
-        let header = unsafe { region.base().cast::<Header>().as_ref() };
-        header.guard.check(super::KIND, size_of::<T>(), align_of::<T>())
+        Self::header_in(region)?.guard.check(super::KIND, size_of::<T>(), align_of::<T>())
     }
 
     /// Attaches to the ring in the region and takes a role. The word says that the caller owns it.
@@ -158,17 +158,23 @@ impl<T: Message> Memory<T> {
         role: Role,
         liveness: &impl Liveness,
     ) -> Result<(Self, u64), Error> {
-        let layout = Layout::<T>::read(region)?;
-        let memory = Self::over(region, &layout);
-        let owner = memory.header().owner(role).claim(role, liveness)?;
-        // Until the role was claimed the ring could still be made anew, in another shape.
+        let header = Self::header_in(region)?;
+        header.guard.check_ready(super::KIND)?;
+        let owner = header.owner(role).claim(role, liveness)?;
+        // Only now that it has a role can nobody make the ring anew, in another shape.
         match Layout::<T>::read(region) {
-            Ok(again) if again.shape() == layout.shape() => Ok((memory, owner)),
-            _ => {
-                memory.header().owner(role).release(owner);
-                Err(Error::NotReady)
+            Ok(layout) => Ok((Self::over(region, &layout), owner)),
+            Err(error) => {
+                header.owner(role).release(owner);
+                Err(error)
             }
         }
+    }
+
+    fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
+        check_room(region, size_of::<Header>())?;
+        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
+        Ok(unsafe { region.base().cast::<Header>().as_ref() })
     }
 
     /// The addresses for a region that is known to be long enough.
@@ -216,8 +222,9 @@ impl<T: Message> Memory<T> {
         while low < high {
             let middle = low + (high - low) / 2;
             let position = from.wrapping_add(middle);
-            // ORDERING: Relaxed: a message is read only after its own word was acquired (A1).
-            match self.slot(position).sequence().load(Ordering::Relaxed) {
+            // ORDERING: Acquire (A1): with this word all before it, so that what is counted can be popped; pairs with
+            // R1 in Producer::publish.
+            match self.slot(position).sequence().load(Ordering::Acquire) {
                 word if word == position => low = middle + 1,
                 word if word == self.lap_before(position) => high = middle,
                 _ => return Err(Error::Corrupted),

@@ -353,3 +353,58 @@ fn a_ring_is_seen_whole_or_not_at_all() {
         maker.join().unwrap();
     });
 }
+
+#[test]
+fn a_ring_that_is_made_anew_looks_like_no_other() {
+    model(|| {
+        // Depth of the one and slot size of the other would not fit the region.
+        let wide = Layout::<u64>::new(1).unwrap().slot_bytes(192).unwrap();
+        let narrow = Layout::<u64>::new(2).unwrap();
+        let region = heap(wide.bytes().max(narrow.bytes()));
+        narrow.init(&region).unwrap();
+        let maker = Arc::clone(&region);
+        let maker = thread::spawn(move || {
+            if let Err(error) = wide.init(&maker) {
+                assert_eq!(error, Error::Taken { role: Role::Consumer });
+            }
+        });
+        if let Err(error) = Consumer::<u64, _>::attach(region) {
+            assert!(matches!(error, Error::Taken { .. } | Error::NotReady), "{error}");
+        }
+        maker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_refused_init_disturbs_nobody() {
+    model(|| {
+        let (mut producer, consumer) = ring::<u64>(1, 0);
+        drop(consumer);
+        let region = Arc::clone(producer.region());
+        let other = Arc::clone(&region);
+        let maker = thread::spawn(move || {
+            let error = Layout::<u64>::new(1).unwrap().init(&other).unwrap_err();
+            assert_eq!(error, Error::Taken { role: Role::Producer });
+        });
+        producer.try_push(1).unwrap();
+        let mut consumer = Consumer::<u64, _>::attach(region).unwrap();
+        assert_eq!(consumer.try_pop(), Ok(1));
+        maker.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_counted_can_be_popped() {
+    model(|| {
+        let (mut producer, mut consumer) = ring(2, 0);
+        let sender = thread::spawn(move || {
+            push(&mut producer, 1);
+            push(&mut producer, 2);
+        });
+        let counted = consumer.len().unwrap();
+        for expected in 1..=counted {
+            assert_eq!(consumer.try_pop(), Ok(expected));
+        }
+        sender.join().unwrap();
+    });
+}
