@@ -16,6 +16,7 @@ fn the_cases_of_pingpong() {
             "floor/8",
             "floor/32",
             "floor/1024",
+            "same-line",
             "spsc",
             "spsc/8",
             "spsc/32",
