@@ -27,10 +27,9 @@ pub(crate) struct Args {
 /// Runs every step, also after one has failed, and ends with a line `N passed, N failed, N skipped`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let mut summary =
-        Summary { workspace: &workspace, long: args.long, rows: Vec::new(), total: Counts::default() };
+    let mut summary = Summary { workspace: &workspace, rows: Vec::new(), total: Counts::default() };
 
-    summary.step("unit, integration and doc tests", Ok(native(&workspace)), &[])?;
+    summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[])?;
     summary.step("loom models", Ok(loom::models(&workspace, None)), &[])?;
     for (name, sanitizer, crates) in [
         ("ThreadSanitizer: ring-core", &THREAD, &["ring-core"] as &[_]),
@@ -43,15 +42,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if summary.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn native(workspace: &Workspace) -> Command {
+/// The only step that soaks: the others would take hours.
+fn native(workspace: &Workspace, long: bool) -> Command {
     let mut command = workspace.cargo();
     command.args(["test", "--workspace", "--all-features"]);
+    if long {
+        command.env(LONG, "1");
+    }
     command
 }
 
 struct Summary<'a> {
     workspace: &'a Workspace,
-    long: bool,
     rows: Vec<String>,
     total: Counts,
 }
@@ -68,7 +70,7 @@ impl Summary<'_> {
                     command.args(["--skip", test]);
                     notes.push(format!("left out: {test}: {reason}"));
                 }
-                let (mut counts, outcome) = self.run(&runner, &mut command)?;
+                let (mut counts, outcome) = Self::run(&runner, &mut command)?;
                 counts.skipped += left_out.len() as u64;
                 if let Outcome::Failed(output) = outcome {
                     println!("{name} FAILED\n\n{}\n", output.trim_end());
@@ -89,10 +91,7 @@ impl Summary<'_> {
         Ok(())
     }
 
-    fn run(&self, runner: &Runner, command: &mut Command) -> Result<(Counts, Outcome)> {
-        if self.long {
-            command.env(LONG, "1");
-        }
+    fn run(runner: &Runner, command: &mut Command) -> Result<(Counts, Outcome)> {
         let captured = runner.capture(command)?;
         let mut counts = Counts::read(&captured.output);
         let outcome = if captured.success && counts.passed == 0 {
