@@ -32,3 +32,20 @@ fn two_makers_do_not_mix() {
         assert_eq!(guard.check(shape.kind, 8, 8), Ok(shape));
     });
 }
+
+#[test]
+fn guards_are_seen_whole_or_not_at_all() {
+    model(|| {
+        let shape = Shape { kind: 7, element_bytes: 8, element_align: 8, slot_bytes: 64, depth: 1 };
+        let guard = Arc::new(Guard::new());
+        let other = Arc::clone(&guard);
+        let maker = thread::spawn(move || {
+            assert_eq!(other.begin(), Ok(true));
+            other.describe(&shape);
+            other.publish();
+        });
+        let seen = guard.check(shape.kind, 8, 8);
+        assert!(matches!(seen, Ok(found) if found == shape) || seen == Err(Error::NotReady), "{seen:?}");
+        maker.join().unwrap();
+    });
+}
