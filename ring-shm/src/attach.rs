@@ -6,7 +6,7 @@ use crate::header::Header;
 use crate::mapping::Mapping;
 use crate::name::Name;
 use crate::place::{Found, Places};
-use crate::sys::{self, FileSystemKind};
+use crate::sys::{self, FileSystemKind, Status};
 use crate::wait::Wait;
 use crate::{Descriptor, Error, Options, Segment};
 
@@ -19,7 +19,7 @@ pub(crate) fn named(options: &Options, name: &str, timeout: Duration) -> Result<
         let not_yet = match places.find(&name)? {
             Found::Nothing => Error::Missing,
             Found::Unfinished => Error::NotReady { timeout },
-            Found::File(descriptor) => match Candidate::look(&descriptor)? {
+            Found::File(descriptor) => match Candidate::look(&descriptor, |_| Ok(()))? {
                 None => Error::NotReady { timeout },
                 Some(candidate) => return candidate.take(options, descriptor, Some(name)),
             },
@@ -36,9 +36,10 @@ pub(crate) fn descriptor(
     timeout: Duration,
 ) -> Result<Segment, Error> {
     sys::close_on_exec(&descriptor).map_err(|error| Error::os("use the descriptor", error))?;
+    let check_seals = |_: &Status| if sys::is_sealed(&descriptor) { Ok(()) } else { Err(Error::NotSealed) };
     let mut wait = Wait::new(timeout);
     loop {
-        if let Some(candidate) = Candidate::look(&descriptor)? {
+        if let Some(candidate) = Candidate::look(&descriptor, check_seals)? {
             return candidate.take(options, descriptor, None);
         }
         if !wait.again() {
@@ -54,14 +55,19 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Looks at an open file; `None` if it may yet become a segment.
-    fn look(descriptor: &Descriptor) -> Result<Option<Self>, Error> {
+    /// Looks at an open file; `None` if it may yet become a segment. `check_trust` refuses what somebody who is
+    /// not trusted could truncate.
+    fn look(
+        descriptor: &Descriptor,
+        check_trust: impl FnOnce(&Status) -> Result<(), Error>,
+    ) -> Result<Option<Self>, Error> {
         const HEADER_BYTES: u64 = size_of::<Header>() as u64;
         let status = sys::status(descriptor).map_err(|error| Error::os("examine the segment", error))?;
         let found = sys::file_system(descriptor).map_err(|error| Error::os("examine the segment", error))?;
         if !status.is_regular || found.kind == FileSystemKind::Other {
             return Err(Error::NotSharedMemory);
         }
+        check_trust(&status)?;
         let file_bytes = match status.file_bytes {
             0 => return Ok(None),
             file_bytes if file_bytes < HEADER_BYTES => {

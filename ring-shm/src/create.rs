@@ -157,6 +157,9 @@ fn fill(
     let mapping =
         Mapping::new(&descriptor, layout.file_bytes).map_err(|error| sort("map the new segment", error))?;
     sys::reserve(&descriptor, layout.file_bytes).map_err(|error| sort("reserve memory", error))?;
+    if name.is_none() {
+        sys::seal(&descriptor).map_err(|error| Error::os("seal the segment", error))?;
+    }
     mapping.header().write(&layout);
     let segment = Segment::new(options, descriptor, mapping, layout, name)?;
     Ok(NewSegment::new(segment, guard))

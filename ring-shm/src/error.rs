@@ -88,6 +88,13 @@ pub enum Error {
     /// The descriptor or the name is not a file of shared memory.
     #[error("not shared memory: a segment is a memfd, or a file in /dev/shm (tmpfs) or on a hugetlbfs mount")]
     NotSharedMemory,
+    /// The file behind the descriptor can be truncated by everybody who has it, as a named segment's can.
+    #[error(
+        "the file is not sealed, so its sender could truncate it and kill this process: have it made by \
+         `Options::create_anonymous`, or sealed with F_SEAL_SHRINK and F_SEAL_GROW; attach to a named segment by \
+         its name"
+    )]
+    NotSealed,
     /// There is no room for the segment, in its file system or in the machine.
     #[error("no space for {bytes} bytes: free some memory or /dev/shm, enlarge it, or ask for less")]
     NoSpace {

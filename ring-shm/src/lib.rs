@@ -38,9 +38,11 @@
 //!   before. A creator that dies half-way costs the others a time-out with its own error.
 //! - Nothing that a header says is believed: each field is read once and checked against what the kernel
 //!   says.
+//! - An anonymous segment is sealed: nobody can truncate it, and nobody attaches to a descriptor that is not.
 //!
-//! What does not hold: whoever may open a segment can write anything to its data (rings bear that) and can
-//! truncate it (which kills whoever touches it). Keep the mode at 0600 or trust whom you let in.
+//! What does not hold: whoever may open a segment can write anything to its data, or zero it by punching holes
+//! (rings bear both, huge pages do not bear the second: see [`Segment`]). Whoever may open a *named* segment can
+//! truncate it, which kills whoever touches it. Keep its mode at 0600 or trust whom you let in.
 //!
 //! Linux only. Without the default feature `std` the crate needs `core` and the C library alone.
 #![no_std]

@@ -109,7 +109,9 @@ impl Options {
     /// Makes a segment without a name, with `bytes` of data, all zero. Others reach it through its
     /// descriptor.
     ///
-    /// It lives as long as its last user.
+    /// It lives as long as its last user. It is sealed: nobody who gets the descriptor can change its length, so
+    /// this is the segment to share with a peer that is not trusted. (What such a peer still can do:
+    /// [`Segment`].)
     ///
     /// # Errors
     ///
@@ -135,12 +137,15 @@ impl Options {
     /// Attaches to the segment behind a descriptor, which a child inherited or was sent; waits as `attach`
     /// does.
     ///
+    /// The file must be sealed, as that of an anonymous segment is, so that its sender cannot truncate it.
+    ///
     /// The descriptor is made close-on-exec. A program without unsafe code gets it as its standard input: see
     /// [`Segment::inheritable`].
     ///
     /// # Errors
     ///
-    /// Those of [`attach`](Self::attach), apart from [`Error::BadName`] and [`Error::Missing`].
+    /// [`Error::NotSealed`], and those of [`attach`](Self::attach) apart from [`Error::BadName`] and
+    /// [`Error::Missing`].
     pub fn attach_fd(&self, descriptor: impl Into<Descriptor>, timeout: Duration) -> Result<Segment, Error> {
         attach::descriptor(self, descriptor.into(), timeout)
     }

@@ -24,6 +24,8 @@ pub struct Report {
     pub fall_back: Option<Errno>,
     /// Whether this process keeps the segment in memory.
     pub locked: Locked,
+    /// Whether the kernel keeps everybody from truncating the segment. A named one is never sealed.
+    pub sealed: bool,
 }
 
 /// Whether a segment is locked in memory.
@@ -54,7 +56,11 @@ impl fmt::Display for Report {
             Some(error) => writeln!(formatter, " instead of 2 MiB: {error}")?,
         }
         writeln!(formatter, "reserved  {}", Size(self.reserved_bytes))?;
-        write!(formatter, "locked    {}", self.locked)
+        writeln!(formatter, "locked    {}", self.locked)?;
+        match self.sealed {
+            true => write!(formatter, "sealed    yes"),
+            false => write!(formatter, "sealed    no: who can write to its file can truncate it"),
+        }
     }
 }
 

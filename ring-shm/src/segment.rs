@@ -27,7 +27,16 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 /// After a `fork` the child has the mapping too, at the same address, without the lock in memory. Of a ring
 /// in it, the handles that the child got a copy of are still the parent's: the child must leave them alone.
 ///
-/// Whoever may open the segment can truncate it: then the kernel kills whoever touches what is gone (SIGBUS).
+/// # Who can spoil it
+///
+/// An anonymous segment is sealed: nobody can truncate it, whoever has its descriptor. A named one can be
+/// truncated by whoever can write to its file; then the kernel kills whoever touches what is gone (SIGBUS).
+///
+/// No seal keeps a peer from punching holes (`fallocate` with FALLOC_FL_PUNCH_HOLE, or MADV_REMOVE). What was
+/// there then reads as zero: a ring's handles find it corrupted, empty or full, or find messages of zeros, as
+/// a peer could have written them. Pages of the system's own size come back when they are touched. A page of
+/// 2 MiB comes back from the pool, and where that is empty the kernel kills who touches it (SIGBUS): let a peer
+/// that is not trusted have no huge pages.
 #[derive(Debug)]
 pub struct Segment {
     mapping: Mapping,
@@ -35,6 +44,7 @@ pub struct Segment {
     descriptor: Descriptor,
     name: Option<Name>,
     locked: Locked,
+    sealed: bool,
     reserved_bytes: u64,
     fall_back: Option<Errno>,
 }
@@ -52,7 +62,8 @@ impl Segment {
         let locked = lock(options.lock, &mapping)?;
         let status = sys::status(&descriptor).map_err(|error| Error::os("examine the segment", error))?;
         let reserved_bytes = status.reserved_bytes;
-        Ok(Self { mapping, layout, descriptor, name, locked, reserved_bytes, fall_back: None })
+        let sealed = sys::is_sealed(&descriptor);
+        Ok(Self { mapping, layout, descriptor, name, locked, sealed, reserved_bytes, fall_back: None })
     }
 
     /// The name, without a slash; `None` for an anonymous segment.
@@ -85,6 +96,7 @@ impl Segment {
             page_bytes: self.layout.page_bytes as u64,
             fall_back: self.fall_back,
             locked: self.locked,
+            sealed: self.sealed,
         }
     }
 
@@ -111,7 +123,8 @@ impl Segment {
         result
     }
 
-    /// A descriptor of this segment that a program started by `exec` keeps, and can attach to.
+    /// A descriptor of this segment that a program started by `exec` keeps, and, if the segment is anonymous,
+    /// can attach to.
     ///
     /// The segment's own descriptor is close-on-exec. This one is inherited by *every* program that the
     /// process starts while it is open: make it just before, drop it just after. The child learns its number
@@ -151,9 +164,9 @@ impl Segment {
     }
 }
 
-// SAFETY: the mapping neither moves nor shrinks while the segment lives; the kernel zeroed it, it can be read
-// and written, its data begin on a multiple of 128 (see the static assertions in header.rs), and apart from
-// Region nothing hands out their address.
+// SAFETY: the mapping neither moves nor shrinks while the segment lives (where a file was truncated, an access
+// ends the process); the kernel zeroed it, it can be read and written, its data begin on a multiple of 128 (see
+// the static assertions in header.rs), and apart from Region nothing hands out their address.
 unsafe impl Region for Segment {
     fn base(&self) -> NonNull<u8> {
         self.mapping.data()

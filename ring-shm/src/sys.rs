@@ -47,6 +47,9 @@ pub(crate) enum FileSystemKind {
     Other,
 }
 
+/// Seals that fix the length of a file.
+const LENGTH_SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+
 /// The number that the last failed call of this thread left.
 fn errno() -> Errno {
     // SAFETY: the C library returns the address of this thread's own errno.
@@ -109,11 +112,27 @@ pub(crate) fn unlink_in(directory: &Descriptor, name: &CStr) -> Result<(), Errno
     call(|| unsafe { libc::unlinkat(directory.raw(), name.as_ptr(), 0) }).map(drop)
 }
 
-/// Anonymous memory that behaves as a file, in huge pages of 2 MiB or in the system's own.
+/// Anonymous memory that behaves as a file and can be sealed, in huge pages of 2 MiB or in the system's own.
 pub(crate) fn anonymous_file(name: &CStr, huge: bool) -> Result<Descriptor, Errno> {
-    let flags = libc::MFD_CLOEXEC | if huge { libc::MFD_HUGETLB | libc::MFD_HUGE_2MB } else { 0 };
+    let pages = if huge { libc::MFD_HUGETLB | libc::MFD_HUGE_2MB } else { 0 };
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | pages;
     // SAFETY: the name ends in a zero byte.
     call(|| unsafe { libc::memfd_create(name.as_ptr(), flags) }).map(Descriptor::owning)
+}
+
+/// Fixes the length of an anonymous file for ever, whoever has it open. What it holds can still be written,
+/// and no seal that would forbid that can be added.
+pub(crate) fn seal(descriptor: &Descriptor) -> Result<(), Errno> {
+    let seals = LENGTH_SEALS | libc::F_SEAL_SEAL;
+    // SAFETY: the descriptor is open.
+    call(|| unsafe { libc::fcntl(descriptor.raw(), libc::F_ADD_SEALS, seals) }).map(drop)
+}
+
+/// Whether the length of a file is fixed for ever. A file that cannot be sealed is not.
+pub(crate) fn is_sealed(descriptor: &Descriptor) -> bool {
+    // SAFETY: the descriptor is open.
+    call(|| unsafe { libc::fcntl(descriptor.raw(), libc::F_GET_SEALS) })
+        .is_ok_and(|seals| seals & LENGTH_SEALS == LENGTH_SEALS)
 }
 
 pub(crate) fn close(descriptor: &mut Descriptor) {

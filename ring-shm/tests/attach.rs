@@ -12,6 +12,9 @@ use ring_shm::{Error, Region, Segment};
 
 const SHORT: Duration = Duration::from_millis(30);
 const LONG: Duration = Duration::from_secs(20);
+/// The seals that a descriptor must have.
+#[cfg(feature = "std")]
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
 
 #[test]
 #[ignore = "the other process of the tests in this file"]
@@ -276,36 +279,66 @@ fn what_is_not_shared_memory_is_refused() {
 #[test]
 fn a_descriptor_of_something_else_is_refused() {
     use ring_shm::Errno;
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd, OwnedFd};
     let attach = |descriptor: OwnedFd| unlocked().attach_fd(descriptor, Duration::ZERO).unwrap_err();
     let program = File::open(std::env::current_exe().unwrap()).unwrap();
     assert_eq!(attach(program.into()), Error::NotSharedMemory);
     let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
     assert_eq!(attach(socket.into()), Error::NotSharedMemory);
 
-    let name = TestName::new("read-only");
-    drop(unlocked().create(&name, 4096).unwrap().publish());
-    let read_only = attach(File::open(name.path()).unwrap().into());
+    let image = image_of_a_segment();
+    let sealed = common::anonymous_file(&image, SEALS);
+    let read_only = File::open(format!("/proc/self/fd/{}", sealed.as_raw_fd())).unwrap();
+    let read_only = attach(read_only.into());
     assert!(matches!(read_only, Error::NoPermission { source: Errno::ACCES, .. }), "{read_only:?}");
     // Attaching does not care how the descriptor came about.
-    unlocked().attach_fd(OwnedFd::from(file(&name)), Duration::ZERO).unwrap();
-    file(&name).set_len(4096).unwrap();
-    assert_eq!(attach(file(&name).into()), Error::TooSmall { file_bytes: 4096, needed_bytes: 4224 });
+    unlocked().attach_fd(OwnedFd::from(sealed), Duration::ZERO).unwrap();
+    let short = common::anonymous_file(&image[..4096], SEALS);
+    assert_eq!(attach(short.into()), Error::TooSmall { file_bytes: 4096, needed_bytes: 4224 });
+}
+
+/// What lies in the file of a published segment with 4096 bytes of data.
+#[cfg(feature = "std")]
+fn image_of_a_segment() -> Vec<u8> {
+    let name = TestName::new("image");
+    let _segment = unlocked().create(&name, 4096).unwrap().publish();
+    std::fs::read(name.path()).unwrap()
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn a_descriptor_that_is_not_sealed_is_refused_at_once() {
+    use std::os::fd::OwnedFd;
+    let image = image_of_a_segment();
+    let name = TestName::new("unsealed");
+    drop(unlocked().create(&name, 4096).unwrap().publish());
+    let memfds = [0, libc::F_SEAL_SHRINK, libc::F_SEAL_GROW, libc::F_SEAL_SEAL]
+        .map(|seals| common::anonymous_file(&image, seals));
+    for unsealed in memfds.into_iter().chain([file(&name), common::anonymous_file(&[], 0)]) {
+        let start = Instant::now();
+        let error = unlocked().attach_fd(OwnedFd::from(unsealed), LONG).unwrap_err();
+        assert_eq!(error, Error::NotSealed);
+        assert!(error.to_string().contains("create_anonymous"), "{error}");
+        assert!(start.elapsed() < LONG / 2, "came late");
+    }
 }
 
 #[cfg(feature = "std")]
 #[test]
 fn a_descriptor_of_an_unpublished_segment_is_waited_for() {
     use std::os::fd::OwnedFd;
-    let name = TestName::new("wait-fd");
-    let new = unlocked().create(&name, 4096).unwrap();
-    let descriptor = OwnedFd::from(file(&name));
+    const READY: core::ops::Range<usize> = 8..16;
+    let mut image = image_of_a_segment();
+    let ready: [u8; 8] = image[READY].try_into().unwrap();
+    image[READY].fill(0);
+    let creator = common::anonymous_file(&image, SEALS);
+    let descriptor = OwnedFd::from(creator.try_clone().unwrap());
     let again = descriptor.try_clone().unwrap();
     assert_eq!(unlocked().attach_fd(descriptor, SHORT).unwrap_err(), Error::NotReady { timeout: SHORT });
     std::thread::scope(|scope| {
         let attached = scope.spawn(|| unlocked().attach_fd(again, LONG).unwrap());
         std::thread::sleep(SHORT);
-        let _segment = new.publish();
+        creator.write_all_at(&ready, READY.start as u64).unwrap();
         attached.join().unwrap();
     });
 }

@@ -114,6 +114,13 @@ fn an_anonymous_segment_gets_them() {
         assert_eq!(smaps_field(report.address, "KernelPageSize"), "2048 kB");
         assert_eq!(smaps_field(report.address, "Shared_Hugetlb"), "0 kB");
         assert_eq!(smaps_field(report.address, "Private_Hugetlb"), "4096 kB");
+        assert!(report.sealed);
+        let path = format!("/proc/self/fd/{}", segment.descriptor().raw());
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        for bytes in [0, 2 * MIB, 6 * MIB] {
+            let error = file.set_len(bytes as u64).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(Errno::PERM.0), "{bytes} bytes");
+        }
         word(&segment, 3 * MIB / 8 - 1).store(1, Ordering::Relaxed);
     }
     assert_eq!(pool_count("free_hugepages"), free_pages, "all given back");

@@ -10,6 +10,8 @@ mod common;
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::fs::File;
+use std::os::fd::FromRawFd;
 
 use common::{Peer, TestName, answer, child as start_child, role, unlocked, wait_until, word};
 use ring_core::spsc;
@@ -29,8 +31,11 @@ fn message(number: u64) -> Message {
 #[ignore = "the other process of the tests in this file"]
 fn child() {
     let Some((role, argument)) = role() else { return };
-    if role == "push" {
-        return push(&argument);
+    match &*role {
+        "push" => return push(&argument),
+        "truncate" => return truncate(&argument),
+        "punch" => return punch(&argument),
+        _ => {}
     }
     let (address, argument) = argument.split_once(' ').unwrap();
     let attach = || match &*role {
@@ -102,6 +107,70 @@ fn a_segment_as_standard_input_carries_words_both_ways() {
     command.stdin(OwnedFd::from(segment.inheritable().unwrap()));
     let peer = Peer::start(command);
     exchange(&segment, peer);
+}
+
+type Ring<'a> = (spsc::Producer<Message, &'a Segment>, spsc::Consumer<Message, &'a Segment>);
+
+/// Hands an anonymous segment with a ring, and one message in it, to a child, and looks at the ring afterwards.
+fn after_a_child(role: &str, answers: &[&str], look: impl FnOnce(Ring)) {
+    let layout = spsc::Layout::<Message>::new(16).unwrap();
+    let new = unlocked().create_anonymous(layout.bytes()).unwrap();
+    layout.init(&new).unwrap();
+    let segment = new.publish();
+    assert!(segment.report().sealed);
+    let mut producer = spsc::Producer::attach(&segment).unwrap();
+    let consumer = spsc::Consumer::attach(&segment).unwrap();
+    producer.try_push(message(0)).unwrap();
+    let inheritable = segment.inheritable().unwrap();
+    let peer = Peer::start(start_child(role, &inheritable.raw().to_string()));
+    assert_eq!(peer.finish(), answers);
+    look((producer, consumer));
+}
+
+fn take_over(number: &str) -> File {
+    // SAFETY: the parent left it open for this process, which takes it over once.
+    unsafe { File::from_raw_fd(number.parse().unwrap()) }
+}
+
+#[test]
+fn whoever_is_handed_an_anonymous_segment_cannot_change_its_length() {
+    after_a_child("truncate", &["refused"], |(mut producer, mut consumer)| {
+        assert_eq!(consumer.try_pop(), Ok(message(0)));
+        for number in 1..100 {
+            producer.try_push(message(number)).unwrap();
+            assert_eq!(consumer.try_pop(), Ok(message(number)));
+        }
+    });
+}
+
+fn truncate(number: &str) {
+    let inherited = take_over(number);
+    let path = format!("/proc/self/fd/{number}");
+    let opened_anew = File::options().read(true).write(true).open(path).unwrap();
+    for file in [inherited, opened_anew] {
+        for bytes in [0, 1, 1 << 20] {
+            let error = file.set_len(bytes).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{bytes} bytes");
+        }
+    }
+    answer("refused");
+}
+
+/// No seal forbids this; the memory is zero, and there.
+#[test]
+fn whoever_punches_a_hole_spoils_the_ring_and_kills_nobody() {
+    after_a_child("punch", &["punched"], |(mut producer, mut consumer)| {
+        assert_ne!(consumer.try_pop(), Ok(message(0)), "it was there");
+        let pushed = (1..100).filter(|number| producer.try_push(message(*number)).is_ok()).count();
+        assert!(pushed < 16, "nobody pops, and one was pushed before");
+        let popped = (1..100).filter(|_| consumer.try_pop().is_ok()).count();
+        assert!(popped <= 16, "no more than there are slots");
+    });
+}
+
+fn punch(number: &str) {
+    common::punch_hole(&take_over(number), 0, 1 << 20);
+    answer("punched");
 }
 
 #[test]

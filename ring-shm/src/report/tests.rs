@@ -29,6 +29,7 @@ fn a_person_can_read_it() {
         page_bytes: 4096,
         fall_back: Some(Errno::NOSPC),
         locked: Locked::Refused(Errno::NOMEM),
+        sealed: true,
     };
     assert_eq!(
         report.to_string(),
@@ -36,8 +37,11 @@ fn a_person_can_read_it() {
          data      10000 B at 0x1000, in a mapping of 12 KiB\n\
          pages     4 KiB instead of 2 MiB: No space left on device (errno 28)\n\
          reserved  12 KiB\n\
-         locked    no: Cannot allocate memory (errno 12); raise RLIMIT_MEMLOCK"
+         locked    no: Cannot allocate memory (errno 12); raise RLIMIT_MEMLOCK\n\
+         sealed    yes"
     );
+    let text = Report { sealed: false, ..report }.to_string();
+    assert!(text.ends_with("\nsealed    no: who can write to its file can truncate it"), "{text}");
 }
 
 #[test]

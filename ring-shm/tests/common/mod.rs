@@ -92,6 +92,30 @@ pub(crate) fn lock_file(file: &std::fs::File) {
     assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
 }
 
+/// A memfd of these bytes with these seals.
+pub(crate) fn anonymous_file(bytes: &[u8], seals: libc::c_int) -> std::fs::File {
+    use std::io::Write;
+    use std::os::fd::{AsRawFd, FromRawFd};
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name ends in a zero byte.
+    let number = unsafe { libc::memfd_create(c"ring-shm-test".as_ptr(), flags) };
+    assert!(number >= 0);
+    // SAFETY: the number was opened just now, and nobody else has it.
+    let mut file = unsafe { std::fs::File::from_raw_fd(number) };
+    file.write_all(bytes).unwrap();
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }, 0);
+    file
+}
+
+/// Takes the memory from a part of a file, which keeps its length.
+pub(crate) fn punch_hole(file: &std::fs::File, offset: i64, bytes: i64) {
+    use std::os::fd::AsRawFd;
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, bytes) }, 0);
+}
+
 /// Says what is not tested here, and why: `cargo xtask test` counts these lines, once a test.
 pub(crate) fn skip(test: &str, reason: &str) {
     // Not `eprintln!`: the test harness would capture it. On a line of its own, since the harness may have
