@@ -13,13 +13,14 @@ use crate::{Descriptor, Error, Options, Segment};
 pub(crate) fn named(options: &Options, name: &str, timeout: Duration) -> Result<Segment, Error> {
     let name = Name::new(name)?;
     let places = Places::open()?;
+    let check_owner = |status: &Status| check_owner(options, status.owner);
     let mut wait = Wait::new(timeout);
     loop {
         // Opened anew each time, since a creator that gave up may be followed by another.
         let not_yet = match places.find(&name)? {
             Found::Nothing => Error::Missing,
             Found::Unfinished => Error::NotReady { timeout },
-            Found::File(descriptor) => match Candidate::look(&descriptor, |_| Ok(()))? {
+            Found::File(descriptor) => match Candidate::look(&descriptor, check_owner)? {
                 None => Error::NotReady { timeout },
                 Some(candidate) => return candidate.take(options, descriptor, Some(name)),
             },
@@ -45,6 +46,15 @@ pub(crate) fn descriptor(
         if !wait.again() {
             return Err(Error::NotReady { timeout });
         }
+    }
+}
+
+/// Whoever owns a file can truncate it, whatever its mode says, and anybody can make one in /dev/shm first.
+fn check_owner(options: &Options, owner: u32) -> Result<(), Error> {
+    const ROOT: u32 = 0;
+    match owner == ROOT || owner == sys::effective_user() || options.trusted_owner == Some(owner) {
+        true => Ok(()),
+        false => Err(Error::ForeignOwner { uid: owner }),
     }
 }
 

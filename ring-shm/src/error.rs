@@ -88,6 +88,15 @@ pub enum Error {
     /// The descriptor or the name is not a file of shared memory.
     #[error("not shared memory: a segment is a memfd, or a file in /dev/shm (tmpfs) or on a hugetlbfs mount")]
     NotSharedMemory,
+    /// The segment of this name belongs to a user whom this process has no reason to trust. It was not mapped.
+    #[error(
+        "the segment belongs to user {uid}, who could truncate it and kill this process: if that is whom you \
+         share it with, say so with `Options::trust_owner({uid})`, else use another name"
+    )]
+    ForeignOwner {
+        /// Who owns the file.
+        uid: u32,
+    },
     /// The file behind the descriptor can be truncated by everybody who has it, as a named segment's can.
     #[error(
         "the file is not sealed, so its sender could truncate it and kill this process: have it made by \

@@ -42,7 +42,8 @@
 //!
 //! What does not hold: whoever may open a segment can write anything to its data, or zero it by punching holes
 //! (rings bear both, huge pages do not bear the second: see [`Segment`]). Whoever may open a *named* segment can
-//! truncate it, which kills whoever touches it. Keep its mode at 0600 or trust whom you let in.
+//! truncate it, which kills whoever touches it. Keep its mode at 0600 or trust whom you let in; whoever attaches
+//! accepts a file of its own user, of root, and of whom it names ([`Options::trust_owner`]).
 //!
 //! Linux only. Without the default feature `std` the crate needs `core` and the C library alone.
 #![no_std]

@@ -29,6 +29,7 @@ pub struct Options {
     pub(crate) pages: Pages,
     pub(crate) lock: Lock,
     pub(crate) mode: u32,
+    pub(crate) trusted_owner: Option<u32>,
 }
 
 /// The pages that a new segment is made of.
@@ -59,7 +60,7 @@ impl Options {
     /// The defaults that each setter names.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600 }
+        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600, trusted_owner: None }
     }
 
     /// The pages to make a segment of. Default: [`Pages::Base`]. Whoever attaches gets those of the creator.
@@ -83,6 +84,26 @@ impl Options {
     #[must_use]
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = mode & 0o777;
+        self
+    }
+
+    /// The user, beside this one and root, whose named segments [`attach`](Self::attach) accepts. Default: nobody.
+    ///
+    /// Where two users share a segment, the creator, in whose group the other is, gives it the mode `0o660`, and
+    /// the other names the creator here. The owner of a segment can truncate it,
+    /// which kills everyone who touches it: for a user who is not trusted there are anonymous segments.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use ring_shm::{Error, Options};
+    ///
+    /// # const FEED: u32 = 1234;
+    /// let options = Options::new().trust_owner(FEED);
+    /// assert_eq!(options.attach("/no-such-feed", Duration::ZERO).unwrap_err(), Error::Missing);
+    /// ```
+    #[must_use]
+    pub const fn trust_owner(mut self, uid: u32) -> Self {
+        self.trusted_owner = Some(uid);
         self
     }
 
@@ -124,12 +145,15 @@ impl Options {
     ///
     /// With a time-out of zero it looks once. Every page is made present in this process too.
     ///
+    /// The file must belong to this process's effective user, to root, or to whom
+    /// [`trust_owner`](Self::trust_owner) names: anybody may have made a file of this name first.
+    ///
     /// # Errors
     ///
     /// At the time-out: [`Error::Missing`] if there is no such name, [`Error::NotReady`] if there is one.
-    /// At once: [`Error::BadName`], [`Error::NoPermission`], [`Error::NotSharedMemory`], [`Error::TooSmall`],
-    /// [`Error::WrongMagic`], [`Error::WrongVersion`], [`Error::WrongArchitecture`], [`Error::Corrupted`],
-    /// [`Error::LockedMemoryLimit`], [`Error::Os`].
+    /// At once: [`Error::BadName`], [`Error::NoPermission`], [`Error::NotSharedMemory`],
+    /// [`Error::ForeignOwner`], [`Error::TooSmall`], [`Error::WrongMagic`], [`Error::WrongVersion`],
+    /// [`Error::WrongArchitecture`], [`Error::Corrupted`], [`Error::LockedMemoryLimit`], [`Error::Os`].
     pub fn attach(&self, name: &str, timeout: Duration) -> Result<Segment, Error> {
         attach::named(self, name, timeout)
     }
@@ -144,8 +168,8 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSealed`], and those of [`attach`](Self::attach) apart from [`Error::BadName`] and
-    /// [`Error::Missing`].
+    /// [`Error::NotSealed`], and those of [`attach`](Self::attach) apart from [`Error::BadName`],
+    /// [`Error::Missing`] and [`Error::ForeignOwner`].
     pub fn attach_fd(&self, descriptor: impl Into<Descriptor>, timeout: Duration) -> Result<Segment, Error> {
         attach::descriptor(self, descriptor.into(), timeout)
     }

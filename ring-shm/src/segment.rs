@@ -30,7 +30,8 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 /// # Who can spoil it
 ///
 /// An anonymous segment is sealed: nobody can truncate it, whoever has its descriptor. A named one can be
-/// truncated by whoever can write to its file; then the kernel kills whoever touches what is gone (SIGBUS).
+/// truncated by its owner and by whoever else can write to its file; then the kernel kills whoever touches what
+/// is gone (SIGBUS). Attaching looks at the owner; whom the mode lets in is up to him.
 ///
 /// No seal keeps a peer from punching holes (`fallocate` with FALLOC_FL_PUNCH_HOLE, or MADV_REMOVE). What was
 /// there then reads as zero: a ring's handles find it corrupted, empty or full, or find messages of zeros, as

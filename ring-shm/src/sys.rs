@@ -20,6 +20,7 @@ pub(crate) struct Status {
     pub(crate) identity: Identity,
     pub(crate) is_regular: bool,
     pub(crate) mode: u32,
+    pub(crate) owner: u32,
     pub(crate) file_bytes: u64,
     /// Bytes that have memory behind them.
     pub(crate) reserved_bytes: u64,
@@ -206,6 +207,7 @@ impl From<&libc::stat> for Status {
             identity: Identity { device: status.st_dev as u64, inode: status.st_ino as u64 },
             is_regular: status.st_mode & libc::S_IFMT == libc::S_IFREG,
             mode: status.st_mode & 0o7777,
+            owner: status.st_uid,
             file_bytes: u64::try_from(status.st_size).unwrap_or(0),
             reserved_bytes: u64::try_from(status.st_blocks).unwrap_or(0).saturating_mul(512),
         }
@@ -273,6 +275,12 @@ pub(crate) fn populate(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> 
 pub(crate) fn lock(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
     // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
     call(|| unsafe { libc::mlock(address.as_ptr().cast(), bytes) }).map(drop)
+}
+
+/// The user whose rights this process has.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: the call has no conditions.
+    unsafe { libc::geteuid() }
 }
 
 pub(crate) fn process_id() -> c_int {

@@ -22,6 +22,8 @@ fn child() {
     match &*role {
         "fill a small /dev/shm" => fill_a_small_shm(),
         "use a segment of another user" => use_a_segment_of_another_user(&argument),
+        "create for others" => drop(unlocked().mode(0o666).create(&argument, 4096).unwrap().publish()),
+        "attach to a third user's" => attach_to_a_third_users(&argument),
         "wait for the mode" => return wait_for_the_mode(&argument),
         "create again and again" => create_again_and_again(&argument),
         "attach again and again" => return attach_again_and_again(&argument),
@@ -104,6 +106,37 @@ fn use_a_segment_of_another_user(names: &str) {
     for error in [segment.unlink(), unlink(open), unlink(private)] {
         assert!(matches!(error, Err(Error::NoPermission { .. })), "a sticky directory: {error:?}");
     }
+}
+
+#[test]
+fn a_segment_of_another_user_is_refused_unless_he_is_trusted() {
+    const THIRD_USER: u32 = OtherUser::ID - 1;
+    if !is_root() {
+        return skip("a segment of another user", "only root can become one");
+    }
+    let user = OtherUser::new();
+    let name = TestName::new("foreign");
+    assert_eq!(Peer::start(user.child("create for others", &name, ":")).finish(), ["done"]);
+    let attach = |options: Options| options.attach(&name, LONG).map(drop);
+    let start = Instant::now();
+    let foreign = Error::ForeignOwner { uid: OtherUser::ID };
+    assert_eq!(attach(unlocked()), Err(foreign));
+    assert!(foreign.to_string().contains("trust_owner(65534)"), "{foreign}");
+    assert_eq!(attach(unlocked().trust_owner(THIRD_USER)), Err(foreign));
+    assert!(start.elapsed() < LONG / 2, "at once");
+    assert_eq!(attach(unlocked().trust_owner(OtherUser::ID)), Ok(()));
+
+    // Whoever is not root is asked the same.
+    std::os::unix::fs::chown(name.path(), Some(THIRD_USER), None).unwrap();
+    let peer = Peer::start(user.child("attach to a third user's", &name, ":"));
+    assert_eq!(peer.finish(), ["done"]);
+}
+
+fn attach_to_a_third_users(name: &str) {
+    let uid = OtherUser::ID - 1;
+    let error = unlocked().attach(name, Duration::ZERO).unwrap_err();
+    assert_eq!(error, Error::ForeignOwner { uid });
+    unlocked().trust_owner(uid).attach(name, Duration::ZERO).unwrap();
 }
 
 /// A creator cannot give a file its name and its mode in one step: the umask takes its part away at first.
