@@ -156,6 +156,7 @@ fn fill(
     // empty.
     let mapping =
         Mapping::new(&descriptor, layout.file_bytes).map_err(|error| sort("map the new segment", error))?;
+    check_file_limit(bytes, &layout)?;
     sys::reserve(&descriptor, layout.file_bytes).map_err(|error| sort("reserve memory", error))?;
     if name.is_none() {
         sys::seal(&descriptor).map_err(|error| Error::os("seal the segment", error))?;
@@ -172,6 +173,16 @@ fn set_mode(options: &Options, descriptor: &Descriptor) -> Result<(), Error> {
         return Ok(());
     }
     sys::set_mode(descriptor, options.mode).map_err(|error| Error::os("set the segment's mode", error))
+}
+
+/// Whether this process may make the file so long. The kernel would say no by a signal that kills it, and the
+/// name would stay.
+fn check_file_limit(bytes: usize, layout: &Layout) -> Result<(), Error> {
+    let limit_bytes = sys::file_limit_bytes().map_err(|error| Error::os("examine RLIMIT_FSIZE", error))?;
+    match layout.file_bytes as u64 <= limit_bytes {
+        true => Ok(()),
+        false => Err(Error::NoSpace { bytes: bytes as u64, source: Errno::FBIG }),
+    }
 }
 
 /// Whether the machine has memory for it. Where it has not, the kernel would take every page there is, also

@@ -104,8 +104,8 @@ pub enum Error {
          its name"
     )]
     NotSealed,
-    /// There is no room for the segment, in its file system or in the machine.
-    #[error("no space for {bytes} bytes: free some memory or /dev/shm, enlarge it, or ask for less")]
+    /// There is no room for the segment, in its file system, in the machine or in what this process may use.
+    #[error("no space for {bytes} bytes: {}", room(*.source))]
     NoSpace {
         /// What the segment would take.
         bytes: u64,
@@ -174,6 +174,14 @@ pub enum NameFault {
     /// "." or "..".
     #[error("`.` and `..` are directories: choose another name")]
     Dots,
+}
+
+/// What to do where there is no room.
+fn room(errno: Errno) -> &'static str {
+    match errno {
+        Errno::FBIG => "raise RLIMIT_FSIZE (`ulimit -f`), or ask for less",
+        _ => "free some memory or /dev/shm, enlarge it, or ask for less",
+    }
 }
 
 /// What to do about an error that no variant tells.

@@ -167,6 +167,17 @@ pub(crate) fn reserve(descriptor: &Descriptor, bytes: usize) -> Result<(), Errno
     call(|| unsafe { libc::fallocate(descriptor.raw(), 0, 0, length) }).map(drop)
 }
 
+/// Bytes beyond which this process may make no file longer; who tries is sent a signal that kills it.
+pub(crate) fn file_limit_bytes() -> Result<u64, Errno> {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the structure is writable.
+    call(|| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) })?;
+    // SAFETY: an `rlimit` is plain integers: zeroes are valid, and the kernel wrote the rest.
+    let limit = unsafe { limit.assume_init() }.rlim_cur;
+    #[allow(clippy::useless_conversion)] // The field has another width on some targets.
+    Ok(if limit == libc::RLIM_INFINITY { u64::MAX } else { u64::from(limit) })
+}
+
 /// Reads into `buffer`; 0 at the end of the file.
 pub(crate) fn read(descriptor: &Descriptor, buffer: &mut [u8]) -> Result<usize, Errno> {
     loop {

@@ -27,6 +27,7 @@ fn child() {
         "wait for the mode" => return wait_for_the_mode(&argument),
         "create again and again" => create_again_and_again(&argument),
         "attach again and again" => return attach_again_and_again(&argument),
+        "exceed the limit on files" => exceed_the_limit_on_files(),
         "lock too much" => lock_too_much(&argument),
         "lock a little" => lock_a_little(),
         other => panic!("no such role: {other}"),
@@ -205,6 +206,26 @@ fn attach_again_and_again(name: &str) {
             Err(error) => panic!("{error:?}"),
         }
     }
+}
+
+#[test]
+fn the_limit_on_files_is_an_error_and_no_signal() {
+    // In units of 512 bytes.
+    let peer = Peer::start(in_shell("exceed the limit on files", "", "ulimit -f 16"));
+    assert_eq!(peer.finish(), ["done"]);
+}
+
+fn exceed_the_limit_on_files() {
+    const LIMIT_BYTES: usize = 16 * 512;
+    let name = TestName::new("file-limit");
+    let bytes = LIMIT_BYTES - 127; // With the header one byte more, so one page more.
+    let error = unlocked().create(&name, bytes).unwrap_err();
+    assert_eq!(error, Error::NoSpace { bytes: bytes as u64, source: Errno::FBIG });
+    assert!(error.to_string().contains("ulimit -f"), "{error}");
+    assert!(!name.path().exists(), "nothing is left behind");
+    assert_eq!(unlocked().create_anonymous(bytes).unwrap_err(), error);
+    drop(unlocked().create(&name, LIMIT_BYTES - 128).unwrap());
+    drop(unlocked().create_anonymous(LIMIT_BYTES - 128).unwrap());
 }
 
 #[test]

@@ -53,8 +53,8 @@ impl Drop for TestName {
     }
 }
 
-/// For a shell: no file over 512 MiB, so that a segment that is wrongly granted kills the child, not the
-/// machine.
+/// For a shell: no file over 512 MiB, so that a segment that is wrongly granted is refused for that, and does not
+/// kill the machine.
 pub(crate) const SMALL_FILES: &str = "ulimit -f 1048576";
 
 /// Waits for something that the other process does, but not for ever.
