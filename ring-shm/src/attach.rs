@@ -58,6 +58,26 @@ fn check_owner(options: &Options, owner: u32) -> Result<(), Error> {
     }
 }
 
+/// Whether a file with holes may yet become a segment.
+///
+/// A creator reserves all memory before it writes anything: if the header says that the segment is ready, then
+/// somebody has enlarged the file since, or made the holes. It is read by a call, since to touch a mapping would
+/// mean to allocate, and to die where that fails.
+fn check_holes(descriptor: &Descriptor, file_bytes: usize, page_bytes: usize) -> Result<(), Error> {
+    let mut bytes = [0; size_of::<Header>()];
+    sys::read_start(descriptor, &mut bytes).map_err(|error| Error::os("read the header", error))?;
+    // Looked at once more: the creator may have reserved the memory after the first look, and published before
+    // the header was read.
+    let status = sys::status(descriptor).map_err(|error| Error::os("examine the segment", error))?;
+    if !status.has_holes() || status.file_bytes != file_bytes as u64 {
+        return Ok(());
+    }
+    match Header::from_bytes(&bytes).read(file_bytes, page_bytes)? {
+        None => Ok(()),
+        Some(_) => Err(Error::Corrupted { field: "reserved memory", found: status.reserved_bytes }),
+    }
+}
+
 /// A published segment, mapped and checked.
 struct Candidate {
     mapping: Mapping,
@@ -78,18 +98,18 @@ impl Candidate {
             return Err(Error::NotSharedMemory);
         }
         check_trust(&status)?;
+        let page_bytes = usize::try_from(found.page_bytes).unwrap_or(0);
         let file_bytes = match status.file_bytes {
             0 => return Ok(None),
             file_bytes if file_bytes < HEADER_BYTES => {
                 return Err(Error::TooSmall { file_bytes, needed_bytes: HEADER_BYTES });
             }
-            // A creator reserves the memory before it writes anything. Without it, to read would mean to
-            // allocate, and to die where that fails.
-            file_bytes if status.reserved_bytes < file_bytes => return Ok(None),
             file_bytes => usize::try_from(file_bytes)
                 .map_err(|_| Error::NoSpace { bytes: file_bytes, source: crate::Errno::NOMEM })?,
         };
-        let page_bytes = usize::try_from(found.page_bytes).unwrap_or(0);
+        if status.has_holes() {
+            return check_holes(descriptor, file_bytes, page_bytes).map(|()| None);
+        }
         let mapping =
             Mapping::new(descriptor, file_bytes).map_err(|error| Error::os("map the segment", error))?;
         let layout = mapping.header().read(file_bytes, page_bytes)?;

@@ -75,9 +75,9 @@ pub enum Error {
         /// Of this program.
         expected: u64,
     },
-    /// A header field says what no creator writes.
+    /// A header field says what no creator writes, or the file has lost memory that its creator had reserved.
     #[error(
-        "the header's {field} is {found}, which no creator writes: the segment is spoiled, create it anew"
+        "the segment's {field} is {found}, as no creator leaves it: the segment is spoiled, create it anew"
     )]
     Corrupted {
         /// Which field.

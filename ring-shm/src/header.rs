@@ -80,6 +80,26 @@ impl Layout {
 }
 
 impl Header {
+    /// A private copy, as it was read from the file.
+    pub(crate) fn from_bytes(bytes: &[u8; DATA_OFFSET]) -> Self {
+        let mut words = bytes.chunks_exact(8).map(|bytes| {
+            let mut word = [0; 8];
+            word.copy_from_slice(bytes);
+            AtomicU64::new(u64::from_ne_bytes(word))
+        });
+        let mut next = || words.next().unwrap_or_default();
+        Self {
+            magic: next(),
+            ready: next(),
+            version: next(),
+            architecture: next(),
+            data_offset: next(),
+            data_bytes: next(),
+            page_bytes: next(),
+            _reserved: Default::default(),
+        }
+    }
+
     /// Describes the segment. Only its creator calls this, before `publish`.
     pub(crate) fn write(&self, layout: &Layout) {
         let words = [

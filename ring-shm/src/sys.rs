@@ -26,6 +26,12 @@ pub(crate) struct Status {
     pub(crate) reserved_bytes: u64,
 }
 
+impl Status {
+    pub(crate) fn has_holes(&self) -> bool {
+        self.reserved_bytes < self.file_bytes
+    }
+}
+
 /// Tells one file from every other that exists at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -187,6 +193,20 @@ pub(crate) fn read(descriptor: &Descriptor, buffer: &mut [u8]) -> Result<usize, 
             Ok(count) => return Ok(count),
             Err(_) if errno() == Errno::INTR => {}
             Err(_) => return Err(errno()),
+        }
+    }
+}
+
+/// Reads the beginning of a file into `buffer`, which stays as it is beyond the file's end. Where the file has a
+/// hole this reads zeros and allocates nothing.
+pub(crate) fn read_start(descriptor: &Descriptor, buffer: &mut [u8]) -> Result<(), Errno> {
+    loop {
+        // SAFETY: the descriptor is open and the buffer valid for writes of its length.
+        let count = unsafe { libc::pread(descriptor.raw(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match count {
+            0.. => return Ok(()),
+            _ if errno() == Errno::INTR => {}
+            _ => return Err(errno()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-use common::{Peer, TestName, answer, child as start_child, role, unlocked};
+use common::{Peer, TestName, answer, child as start_child, punch_hole, role, unlocked};
 use ring_shm::{Error, Region, Segment};
 
 const SHORT: Duration = Duration::from_millis(30);
@@ -147,9 +147,23 @@ fn a_truncated_segment_is_too_small() {
 fn a_segment_that_somebody_extended_is_corrupt() {
     let name = TestName::new("extended");
     drop(unlocked().create(&name, 4096).unwrap().publish());
-    // With memory behind it: a hole alone is waited for.
+    let expected = Error::Corrupted { field: "data length", found: 4096 };
+    file(&name).set_len(12_288).unwrap();
+    assert_fails_at_once(&name, expected);
     file(&name).write_all_at(&[0; 4096], 8192).unwrap();
-    assert_fails_at_once(&name, Error::Corrupted { field: "data length", found: 4096 });
+    assert_fails_at_once(&name, expected);
+}
+
+#[test]
+fn a_segment_with_a_hole_is_corrupt() {
+    let name = TestName::new("hole");
+    let segment = unlocked().create(&name, 8192).unwrap().publish();
+    punch_hole(&file(&name), 4096, 4096);
+    assert_fails_at_once(&name, Error::Corrupted { field: "reserved memory", found: 8192 });
+    // Without its header it cannot be told from one that is still to be made.
+    punch_hole(&file(&name), 0, 4096);
+    assert_fails_late(&name, Error::NotReady { timeout: SHORT });
+    drop(segment);
 }
 
 #[test]
