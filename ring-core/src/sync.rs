@@ -1,6 +1,6 @@
 //! The one place where a build for loom differs from a production build.
 //!
-//! Atomics and the payload of a slot come from here. A payload is a row of relaxed atomic words in
+//! Atomics, the pause, and the payload of a slot come from here. A payload is a row of relaxed atomic words in
 //! production, since a peer in another program may write it at any time, and plain memory behind a tracked
 //! cell under loom, so that a missing edge between its writer and its reader is a reported race.
 //!
@@ -17,7 +17,11 @@ use core::ptr::NonNull;
 use crate::Message;
 
 #[cfg(not(loom))]
+pub use core::hint::spin_loop;
+#[cfg(not(loom))]
 pub use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+pub use loom::hint::spin_loop;
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
 

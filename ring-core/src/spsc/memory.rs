@@ -196,6 +196,10 @@ impl<T: Message> Memory<T> {
         self.mask + 1
     }
 
+    pub(super) fn slots_bytes(&self) -> u64 {
+        self.depth() * self.slot_bytes as u64
+    }
+
     /// What the sequence word of `position` holds until it is published.
     #[inline(always)]
     pub(super) fn lap_before(&self, position: u64) -> u64 {

@@ -96,7 +96,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Errors
     ///
     /// [`PushError::Full`] when no slot is free, [`PushError::Corrupted`] when the peer's credit cannot be.
-    #[inline]
+    // A call would cost a tenth of the hand-over.
+    #[inline(always)]
     pub fn try_push(&mut self, value: T) -> Result<(), PushError<T>> {
         match self.room() {
             Ok(()) => {
