@@ -106,12 +106,6 @@ pub(crate) fn prefetch_write<T>(address: NonNull<T>) {
     let _ = address;
 }
 
-/// Words of 64 bits that hold a `T`.
-#[cfg(not(loom))]
-pub(crate) const fn words_of<T>() -> usize {
-    size_of::<T>().div_ceil(8)
-}
-
 /// A reference to shared words at `at`.
 ///
 /// In production any initialised bytes will do; loom's atomics must be made first, which `new` does.
@@ -138,7 +132,9 @@ pub(crate) unsafe fn place<'a, T>(at: NonNull<T>, new: impl FnOnce() -> T) -> &'
 
 #[cfg(not(loom))]
 mod payload {
-    use super::{AtomicU64, Message, NonNull, Ordering, words_of};
+    use core::mem::MaybeUninit;
+
+    use super::{AtomicU64, Message, NonNull, Ordering};
 
     /// Nothing: in production the payload needs no watching.
     #[derive(Debug)]
@@ -181,43 +177,69 @@ mod payload {
 
     /// Copies `value` into the words; the last one is filled up with zero bytes.
     ///
+    /// A step is one load and one store, so that the loop is unrolled early and the message stays in registers.
+    ///
     /// # Safety
     ///
-    /// `words` points to [`words_of`] `T` initialised words in a slot that this side may write.
+    /// `words` points to so many initialised words as hold a `T`, in a slot that this side may write.
     #[inline(always)]
     pub(crate) unsafe fn write<T: Message>(words: NonNull<u64>, _: &Tracker, value: &T) {
-        let bytes = value.as_bytes();
-        for index in 0..words_of::<T>() {
-            let rest = &bytes[index * 8..];
-            let mut chunk = [0; 8];
-            let len = rest.len().min(8);
-            chunk[..len].copy_from_slice(&rest[..len]);
+        let whole = size_of::<T>() / 8;
+        let from = NonNull::from(value).cast::<u64>();
+        for index in 0..whole {
+            // SAFETY: the word lies in the value.
+            let chunk = unsafe { from.add(index) };
+            // SAFETY: as above; a message has no padding, so all its bytes are initialised.
+            let chunk = unsafe { chunk.read_unaligned() };
             // SAFETY: `index` is below the number of words.
             let word = unsafe { word(words, index) };
             // ORDERING: Relaxed: the slot's sequence word publishes the payload (R1).
+            word.store(chunk, Ordering::Relaxed);
+        }
+        let rest = &value.as_bytes()[whole * 8..];
+        if !rest.is_empty() {
+            let mut chunk = [0; 8];
+            chunk[..rest.len()].copy_from_slice(rest);
+            // SAFETY: a rest takes one word more.
+            let word = unsafe { word(words, whole) };
+            // ORDERING: Relaxed: as above.
             word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
         }
     }
 
-    /// Copies a message out of the words.
+    /// Copies a message out of the words. As [`write`], one load and one store a step.
     ///
     /// # Safety
     ///
-    /// `words` points to [`words_of`] `T` initialised words.
+    /// `words` points to so many initialised words as hold a `T`.
     #[inline(always)]
     pub(crate) unsafe fn read<T: Message>(words: NonNull<u64>, _: &Tracker) -> T {
-        let mut value = T::new_zeroed();
-        let bytes = value.as_mut_bytes();
-        for index in 0..words_of::<T>() {
+        let whole = size_of::<T>() / 8;
+        let mut value = MaybeUninit::<T>::uninit();
+        let to = value.as_mut_ptr().cast::<u64>();
+        for index in 0..whole {
             // SAFETY: `index` is below the number of words.
             let word = unsafe { word(words, index) };
             // ORDERING: Relaxed: the slot's sequence word was read before (A1).
-            let chunk = word.load(Ordering::Relaxed).to_ne_bytes();
-            let rest = &mut bytes[index * 8..];
-            let len = rest.len().min(8);
-            rest[..len].copy_from_slice(&chunk[..len]);
+            let chunk = word.load(Ordering::Relaxed);
+            // SAFETY: the word lies in the value.
+            let place = unsafe { to.add(index) };
+            // SAFETY: as above.
+            unsafe { place.write_unaligned(chunk) };
         }
-        value
+        let rest = size_of::<T>() % 8;
+        if rest > 0 {
+            // SAFETY: a rest takes one word more.
+            let word = unsafe { word(words, whole) };
+            // ORDERING: Relaxed: as above.
+            let chunk = word.load(Ordering::Relaxed).to_ne_bytes();
+            // SAFETY: the rest lies behind the whole words of the value.
+            let place = unsafe { to.add(whole) };
+            // SAFETY: as above, and the chunk is on the stack.
+            unsafe { place.cast::<u8>().copy_from_nonoverlapping(chunk.as_ptr(), rest) };
+        }
+        // SAFETY: every byte was written, and any bytes are a message.
+        unsafe { value.assume_init() }
     }
 }
 

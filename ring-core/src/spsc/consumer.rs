@@ -265,16 +265,19 @@ impl<T: Message, R: Region> Consumer<T, R> {
             // ORDERING: Relaxed: a hint; the message itself is looked at again.
             slot.sequence().load(Ordering::Relaxed) == slot.position
         };
-        for pause in 0..BLOCK {
+        // As many pauses as messages. Not said as a constant: unrolled, this would be too long to be inlined.
+        let mut pauses_left = self.gather_after.min(BLOCK);
+        while pauses_left > 0 {
             if is_there(BLOCK - 1) {
                 self.gather_after = GATHER_AFTER;
                 return;
             }
             // One message in four pauses is the least that a producer in full flow sends.
-            if pause % 4 == 3 && !is_there(pause / 4) {
+            if pauses_left % 4 == 1 && !is_there(3 - pauses_left / 4) {
                 break;
             }
             spin_loop();
+            pauses_left -= 1;
         }
         self.run_start = self.head;
         self.gather_after = (self.gather_after * 4).min(GATHER_AFTER_MOST);
