@@ -184,7 +184,10 @@ impl OtherUser {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("ring-shm-test-program-{}-{number}", std::process::id());
         let program = std::env::temp_dir().join(name);
-        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        // By another process: a child that a test forks meanwhile would keep a descriptor of ours open for writing,
+        // and a program that somebody can write cannot be started.
+        let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+        assert!(copied.success(), "cannot copy the test program");
         Self(program)
     }
 
