@@ -10,9 +10,6 @@ use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 /// Messages that a pop lets gather at most; also the pauses that it waits for them at most.
 const BLOCK: u64 = 16;
 
-/// A ring whose slots fit a cache of this size streams well without a distance between the two sides.
-const FIRST_LEVEL_CACHE_BYTES: u64 = 32 * 1024;
-
 /// Length of a run without an empty look after which a pop lets a block gather: at first, and at most.
 const GATHER_AFTER: u64 = 2 * BLOCK;
 const GATHER_AFTER_MOST: u64 = 1024 * BLOCK;
@@ -135,8 +132,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // too early takes lines that the producer is about to write. In a ring that is empty most of the time it
         // finds the line where it is, and is free. `xtask bench --suite stream` is the judge of these distances.
         self.ahead = if on { (self.memory.depth() / 8).min(5) } else { 0 };
-        let is_deep = self.memory.slots_bytes() >= FIRST_LEVEL_CACHE_BYTES;
-        self.gather_after = if on && is_deep { GATHER_AFTER } else { u64::MAX };
+        self.gather_after = if on && self.memory.is_deep() { GATHER_AFTER } else { u64::MAX };
         self
     }
 

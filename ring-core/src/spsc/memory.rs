@@ -196,8 +196,9 @@ impl<T: Message> Memory<T> {
         self.mask + 1
     }
 
-    pub(super) fn slots_bytes(&self) -> u64 {
-        self.depth() * self.slot_bytes as u64
+    /// Whether the slots do not fit a first-level cache: what helps a stream then hurts in a smaller ring.
+    pub(super) fn is_deep(&self) -> bool {
+        self.depth() * self.slot_bytes as u64 >= 32 * 1024
     }
 
     /// What the sequence word of `position` holds until it is published.

@@ -82,12 +82,13 @@ impl<T: Message, R: Region> Producer<T, R> {
         Ok(this)
     }
 
-    /// Whether pushes bring later slots near. Default: yes. Of use to measure what it brings.
+    /// Whether pushes bring later slots near, in a ring of 32 KiB of slots or more. Default: yes. Of use to measure what it brings.
     #[must_use]
     pub fn prefetch(mut self, on: bool) -> Self {
         // A slot that the consumer has read must be taken back from its cache before it is written. Asking for
         // it early lets several be under way at once. `xtask bench --suite stream` is the judge of the distance.
-        self.ahead = if on { 8 } else { u64::MAX };
+        // In a ring that fits the first-level cache it brings nothing, and takes lines from a reader far away.
+        self.ahead = if on && self.memory.is_deep() { 8 } else { u64::MAX };
         self
     }
 
