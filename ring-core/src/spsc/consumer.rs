@@ -136,7 +136,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         self
     }
 
-    /// Pops a message.
+    /// Pops a message. In a deep ring and a long run it may pause a little first: see [`prefetch`](Self::prefetch).
     ///
     /// # Errors
     ///
