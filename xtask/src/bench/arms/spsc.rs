@@ -22,9 +22,7 @@ use crate::bench::stream;
 pub(crate) enum Change {
     /// In nothing.
     None,
-    /// Pushes and pops bring later slots near.
-    PrefetchOn,
-    /// They do not.
+    /// Pushes and pops do not bring later slots near.
     PrefetchOff,
     /// Slots of 128 bytes.
     WideSlots,
@@ -60,10 +58,10 @@ pub(super) fn ends(
     }
     let (to, from) = directions(side, parts)?;
     let (producer, consumer) = (Producer::attach(to)?, Consumer::attach(from)?);
-    Ok(match change {
-        Change::PrefetchOn => (producer.prefetch(true), consumer.prefetch(true)),
-        Change::PrefetchOff => (producer.prefetch(false), consumer.prefetch(false)),
-        _ => (producer, consumer),
+    Ok(if change == Change::PrefetchOff {
+        (producer.prefetch(false), consumer.prefetch(false))
+    } else {
+        (producer, consumer)
     })
 }
 

@@ -56,7 +56,6 @@ fn floors_exchange_words() {
 fn rings_exchange_messages_whatever_is_changed_about_them() {
     for change in [
         Change::None,
-        Change::PrefetchOn,
         Change::PrefetchOff,
         Change::WideSlots,
         Change::OrderedBySeqCst,

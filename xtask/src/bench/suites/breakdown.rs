@@ -15,11 +15,12 @@ const DEEP: usize = 16_384;
 /// The deepest ring of which a whole lap stays in the first-level cache.
 const ALONE: u64 = 256;
 
-/// What is changed about the ring, and the name of that.
+/// What is changed about the ring, and the name of that. Prefetching is the default: its case is a second name of
+/// the unchanged ring, beside the one without.
 const CHANGES: [(&str, Change); 7] = [
     ("spsc", Change::None),
     ("spsc+seqcst", Change::OrderedBySeqCst),
-    ("spsc+prefetch", Change::PrefetchOn),
+    ("spsc+prefetch", Change::None),
     ("spsc+prefetch/off", Change::PrefetchOff),
     ("slot/128", Change::WideSlots),
     ("fence-per-message", Change::FencePerMessage),
