@@ -4,6 +4,7 @@
 //! process that the user started; its *peer* answers.
 
 mod alone;
+mod duplex;
 mod floor;
 mod index;
 mod kernel;

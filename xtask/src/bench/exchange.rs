@@ -8,7 +8,7 @@ mod tests;
 
 use core::hint::black_box;
 
-use super::arms::{Message, Receiver, Samples, Sender, Slice, Timer};
+use super::arms::{Message, Samples, Slice, Timer};
 
 /// Round trips in a block.
 pub(crate) const BLOCK: u64 = 64;
@@ -80,72 +80,6 @@ pub(crate) fn stamps(count: u64) -> Vec<u64> {
 
 fn no_stream() -> ! {
     unreachable!("this arm takes part in round trips only")
-}
-
-/// What this side writes to, what it reads from, and the number of the next message each way.
-#[derive(Debug)]
-pub(crate) struct Duplex<S, R> {
-    pub(crate) to: S,
-    pub(crate) from: R,
-    /// What the reader has added up, so that no word goes unread.
-    sum: u64,
-    next: u64,
-}
-
-impl<S: Sender, R: Receiver> Duplex<S, R> {
-    pub(crate) fn new(to: S, from: R) -> Self {
-        Self { to, from, sum: 0, next: 0 }
-    }
-
-    /// Runs a slice of round trips, and measures.
-    pub(crate) fn lead(&mut self, slice: Slice, timer: Timer) -> Samples {
-        let mut next = self.next;
-        let samples = lead(self, &mut next, slice, timer);
-        self.next = next;
-        black_box(self.sum);
-        samples
-    }
-
-    /// Runs the other side of a slice.
-    pub(crate) fn follow(&mut self, slice: Slice) {
-        let mut next = self.next;
-        follow(self, &mut next, slice);
-        self.next = next;
-        black_box(self.sum);
-    }
-
-    #[inline(always)]
-    fn send(&mut self, number: u64) {
-        while !self.to.try_send(&[number; 7]) {
-            core::hint::spin_loop();
-        }
-    }
-
-    #[inline(always)]
-    fn receive(&mut self, number: u64) {
-        let message = loop {
-            if let Some(message) = self.from.try_receive() {
-                break message;
-            }
-            core::hint::spin_loop();
-        };
-        self.sum = self.sum.wrapping_add(sum(&message));
-        check(message[0], number);
-    }
-}
-
-impl<S: Sender, R: Receiver> Exchange for Duplex<S, R> {
-    #[inline(always)]
-    fn ping(&mut self, number: u64) {
-        self.send(number);
-        self.receive(number);
-    }
-
-    #[inline(always)]
-    fn pong(&mut self, number: u64) {
-        self.receive(number);
-        self.send(number);
-    }
 }
 
 /// All seven words of a message.

@@ -94,23 +94,23 @@ impl Plan {
         plan
     }
 
-    /// Adds a case of round trips. Its floor has so many lines, in memory of this kind.
-    pub(crate) fn round_trips(&mut self, name: &str, spec: Spec, kind: Kind, lines: usize) {
+    /// Adds a case of round trips.
+    pub(crate) fn round_trips(&mut self, name: &str, spec: Spec) {
         if self.takes(name, spec.needs_one_cpu()) {
             let (closely, afterwards) = round_trip_slices(&spec, self.scale);
             let source = Source::One(self.series(spec, closely, afterwards));
-            self.add(name, source, kind, lines);
+            self.add(name, source, spec.kind(), floor_lines(&spec));
         }
     }
 
     /// Adds a case of streaming.
-    pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader, kind: Kind, lines: usize) {
+    pub(crate) fn stream(&mut self, name: &str, spec: Spec, reader: Reader) {
         if self.takes(name, spec.needs_one_cpu()) {
             let messages = if self.scale.quick { 20_000 } else { 40_000 };
             // What calls the kernel for each message takes twenty times as long.
             let messages = if spec.channel().is_some() { messages / 2 } else { messages };
             let source = Source::One(self.series(spec, Some(Slice::Stream { reader, messages }), None));
-            self.add(name, source, kind, lines);
+            self.add(name, source, spec.kind(), floor_lines(&spec));
         }
     }
 
@@ -176,6 +176,14 @@ impl Plan {
     fn series(&mut self, spec: Spec, closely: Option<Slice>, afterwards: Option<Slice>) -> usize {
         let arm = index_of(&mut self.specs, spec);
         index_of(&mut self.series, Series { arm, closely, afterwards })
+    }
+}
+
+/// Lines of the floor of an arm: as many as its ring has slots.
+fn floor_lines(spec: &Spec) -> usize {
+    match *spec {
+        Spec::Spsc { depth, .. } | Spec::Index { depth } => usize::try_from(depth).unwrap_or(FLOOR_LINES),
+        _ => FLOOR_LINES,
     }
 }
 

@@ -12,9 +12,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Serialize};
 
+use super::duplex::Duplex;
 use super::spsc::{self, Change};
 use super::{Arm, Message, Receiver, Sender, Side};
-use crate::bench::exchange::Duplex;
 use crate::bench::memory::Part;
 use crate::bench::watch;
 

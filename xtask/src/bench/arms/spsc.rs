@@ -12,10 +12,9 @@ use anyhow::{Context, Result};
 use ring_core::spsc::{Consumer, Layout, PopError, Producer, PushError};
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Message, Receiver, Samples, Sender, Side, Slice, Timer, directions, kernel};
-use crate::bench::exchange::Duplex;
+use super::duplex::Duplex;
+use super::{Arm, Message, Receiver, Sender, Side, directions, kernel};
 use crate::bench::memory::Part;
-use crate::bench::stream;
 
 /// In what a ring differs from what users get by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,22 +82,6 @@ pub(super) fn make(
         }
         _ => Box::new(Duplex::new(producer, consumer)),
     })
-}
-
-impl<S: Sender, R: Receiver> Arm for Duplex<S, R> {
-    fn lead(&mut self, slice: Slice, timer: Timer) -> Samples {
-        match slice {
-            Slice::RoundTrips { .. } => Duplex::lead(self, slice, timer),
-            Slice::Stream { reader, messages } => stream::read(&mut self.from, reader, messages, timer),
-        }
-    }
-
-    fn follow(&mut self, slice: Slice) {
-        match slice {
-            Slice::RoundTrips { .. } => Duplex::follow(self, slice),
-            Slice::Stream { messages, .. } => stream::write(&mut self.to, messages),
-        }
-    }
 }
 
 impl Sender for Producer<Message, Part> {

@@ -8,7 +8,7 @@ fn plan(rounds: u32) -> Plan {
     let mut plan = Plan::new("pingpong", Scale { rounds, quick: true, at_most: None }, true);
     let ring = Spec::Spsc { kind: Kind::Usual, depth: 16, change: Change::None };
     plan.floor_case("floor", Kind::Usual, FLOOR_LINES);
-    plan.round_trips("spsc", ring, Kind::Usual, FLOOR_LINES);
+    plan.round_trips("spsc", ring);
     assert_eq!(plan.series.len(), 3);
     plan
 }
@@ -87,9 +87,14 @@ fn the_floor_moves_when_its_faster_part_does() {
 #[test]
 fn a_round_begins_and_ends_with_the_floor_and_the_order_between_changes() {
     let mut plan = Plan::new("stream", Scale { rounds: 6, quick: true, at_most: None }, true);
-    for depth in [8, 16, 32, 64, 128] {
-        let ring = Spec::Spsc { kind: Kind::Usual, depth, change: Change::None };
-        plan.round_trips(&format!("spsc/{depth}"), ring, Kind::Usual, FLOOR_LINES);
+    for change in [
+        Change::None,
+        Change::PrefetchOff,
+        Change::WideSlots,
+        Change::OrderedBySeqCst,
+        Change::FencePerMessage,
+    ] {
+        plan.round_trips(&format!("{change:?}"), Spec::Spsc { kind: Kind::Usual, depth: 16, change });
     }
     let mut ran = Vec::new();
     run_all(&plan, |series| {
@@ -123,7 +128,7 @@ fn no_round_begins_when_the_time_is_up_but_one_always_runs() {
 #[test]
 fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
     let mut plan = Plan::new("pingpong", Scale { rounds: 2, quick: true, at_most: None }, false);
-    plan.round_trips("syscall", Spec::Syscall, Kind::Usual, FLOOR_LINES);
+    plan.round_trips("syscall", Spec::Syscall);
     let outcome = run_all(&plan, |_| samples(&[200.0]));
     assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
     assert_eq!(outcome.tallies[0].figures, [200.0, 200.0]);

@@ -31,18 +31,18 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     let mut plan = Plan::new("breakdown", scale, pair);
     let ring = |kind, depth: usize, change| Spec::Spsc { kind, depth: depth as u64, change };
     let usual = |change| ring(Kind::Usual, FLOOR_LINES, change);
-    plan.round_trips("push-alone", Spec::PushAlone { depth: ALONE }, Kind::Usual, FLOOR_LINES);
+    plan.round_trips("push-alone", Spec::PushAlone { depth: ALONE });
     plan.floor_case("handover", Kind::Usual, FLOOR_LINES);
     for (name, change) in CHANGES {
-        plan.round_trips(name, usual(change), Kind::Usual, FLOOR_LINES);
+        plan.round_trips(name, usual(change));
     }
-    plan.round_trips("pages/4KiB", ring(Kind::Base, DEEP, Change::None), Kind::Base, DEEP);
-    plan.round_trips("pages/2MiB", ring(Kind::Huge, DEEP, Change::None), Kind::Huge, DEEP);
-    plan.round_trips("syscall", Spec::Syscall, Kind::Usual, FLOOR_LINES);
+    plan.round_trips("pages/4KiB", ring(Kind::Base, DEEP, Change::None));
+    plan.round_trips("pages/2MiB", ring(Kind::Huge, DEEP, Change::None));
+    plan.round_trips("syscall", Spec::Syscall);
     // Prefetching and wide slots are about several messages under way, and what follows a message costs nothing
     // while its writer waits for the answer: a closed loop shows neither.
     for (name, change) in CHANGES {
-        plan.stream(&format!("{name}/stream"), usual(change), Reader::Equal, Kind::Usual, FLOOR_LINES);
+        plan.stream(&format!("{name}/stream"), usual(change), Reader::Equal);
     }
     plan
 }

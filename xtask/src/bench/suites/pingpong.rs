@@ -16,13 +16,13 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     for lines in DEPTHS {
         plan.floor_case(&format!("floor/{lines}"), Kind::Usual, lines);
     }
-    plan.round_trips("same-line", Spec::SameLine { kind: Kind::Usual }, Kind::Usual, FLOOR_LINES);
-    plan.round_trips("spsc", ring(FLOOR_LINES), Kind::Usual, FLOOR_LINES);
+    plan.round_trips("same-line", Spec::SameLine { kind: Kind::Usual });
+    plan.round_trips("spsc", ring(FLOOR_LINES));
     for depth in DEPTHS {
-        plan.round_trips(&format!("spsc/{depth}"), ring(depth), Kind::Usual, depth);
+        plan.round_trips(&format!("spsc/{depth}"), ring(depth));
     }
     for (name, channel) in [("pipe", Channel::Pipe), ("unix", Channel::Unix), ("eventfd", Channel::Eventfd)] {
-        plan.round_trips(name, Spec::Kernel(channel), Kind::Usual, FLOOR_LINES);
+        plan.round_trips(name, Spec::Kernel(channel));
     }
     plan
 }

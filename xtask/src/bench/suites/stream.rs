@@ -23,7 +23,7 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
                 "spsc" => Spec::Spsc { kind: Kind::Usual, depth: depth as u64, change: Change::None },
                 _ => Spec::Index { depth: depth as u64 },
             };
-            plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader, Kind::Usual, depth);
+            plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader);
         }
     }
     plan
