@@ -96,7 +96,8 @@ pub enum Error {
     },
     /// The role has an owner that is not known to be gone.
     #[error(
-        "the {role} of this ring is taken: only one at a time, or prove with a `Liveness` that it is gone"
+        "the {role} of this ring is taken: only one at a time; if its owner is dead, use `take_over` (to make the \
+         ring anew `init_over`) with a `Liveness` that knows it, such as `AssumeGone`"
     )]
     Taken {
         /// Which one.

@@ -79,7 +79,7 @@ impl Guard {
         match found {
             MAGIC | REMAKING => return Ok(false),
             MAKING => return Err(Error::NotReady),
-            _ => {}
+            found => self.check_byte_order(found)?,
         }
         // ORDERING: Relaxed: there is no ring, so nothing that somebody wrote is used.
         // ORDERING: Relaxed on failure: somebody else makes the ring, and nothing is read.
@@ -124,12 +124,20 @@ impl Guard {
         match self.magic.load(Ordering::Acquire) {
             MAGIC => self.check_kind(kind),
             0 | MAKING | REMAKING => Err(Error::NotReady),
-            found if found == MAGIC.swap_bytes() => {
-                let found = read(&self.architecture).swap_bytes();
-                Err(Error::WrongArchitecture { found, expected: ARCHITECTURE })
+            found => {
+                self.check_byte_order(found)?;
+                Err(Error::WrongMagic { found })
             }
-            found => Err(Error::WrongMagic { found }),
         }
+    }
+
+    /// Refuses a ring, whole or not, of a machine with the other byte order.
+    fn check_byte_order(&self, magic: u64) -> Result<(), Error> {
+        if [MAGIC, MAKING, REMAKING].contains(&magic.swap_bytes()) {
+            let found = read(&self.architecture).swap_bytes();
+            return Err(Error::WrongArchitecture { found, expected: ARCHITECTURE });
+        }
+        Ok(())
     }
 
     /// Whether the words of the ring mean what those of `kind` do in this program.

@@ -144,9 +144,14 @@ fn each_guard_has_its_error() {
     assert_eq!(attach(&region), Err(Error::TooLarge));
     region.write(SLOT_BYTES, 64);
 
-    // The other byte order.
-    region.write(MAGIC, region.read(MAGIC).swap_bytes());
-    assert!(matches!(attach(&region), Err(Error::WrongArchitecture { .. })));
+    // The other byte order: a ring that is ready, being made, being made anew.
+    for magic in [*b"ring-mem", *b"ring-new", *b"ring-old"] {
+        let magic = u64::from_le_bytes(magic).swap_bytes();
+        region.write(MAGIC, magic);
+        assert!(matches!(attach(&region), Err(Error::WrongArchitecture { .. })));
+        assert!(matches!(layout().init(&region), Err(Error::WrongArchitecture { .. })));
+        assert_eq!(region.read(MAGIC), magic);
+    }
 }
 
 #[test]

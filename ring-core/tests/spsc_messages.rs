@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ring_core::spsc::{Layout, create};
+use ring_core::spsc::{Delivery, Layout, create};
 use ring_core::{HeapRegion, Message, Region};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -115,5 +115,27 @@ fn handles_move_between_threads() {
         })
         .join()
         .unwrap();
+    }
+}
+
+#[test]
+fn a_consumer_that_looks_before_it_pops_does_not_starve_the_producer() {
+    for depth in [2, 4, 64] {
+        for delivery in [
+            Delivery::AtMostOnce,
+            Delivery::AtLeastOnce { batch: 0 },
+            Delivery::AtLeastOnce { batch: 2 },
+            Delivery::AtLeastOnce { batch: u32::MAX },
+        ] {
+            let layout = Layout::<u64>::new(depth).unwrap();
+            let (mut producer, consumer) =
+                create(Arc::new(HeapRegion::new(layout.bytes())), &layout).unwrap();
+            let mut consumer = consumer.delivery(delivery);
+            for value in 0..3 * depth {
+                producer.try_push(value).unwrap();
+                assert!(!consumer.is_empty());
+                assert_eq!(consumer.try_pop(), Ok(value));
+            }
+        }
     }
 }

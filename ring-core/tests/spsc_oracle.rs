@@ -113,7 +113,7 @@ impl Oracle {
                 self.uncredited.clear();
                 None
             }
-            Delivery::AtLeastOnce { batch } => Some(batch.max(1) as usize),
+            Delivery::AtLeastOnce { batch } => Some((batch as usize).min(self.depth - 1).max(1)),
         };
     }
 }

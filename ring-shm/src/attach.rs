@@ -37,7 +37,10 @@ pub(crate) fn descriptor(
     timeout: Duration,
 ) -> Result<Segment, Error> {
     sys::close_on_exec(&descriptor).map_err(|error| Error::os("use the descriptor", error))?;
-    let check_seals = |_: &Status| if sys::is_sealed(&descriptor) { Ok(()) } else { Err(Error::NotSealed) };
+    // Seals are final and are asked for first: the length that is seen after them stays. A sender who truncates and
+    // seals in between gains nothing.
+    let sealed = sys::is_sealed(&descriptor);
+    let check_seals = |_: &Status| if sealed { Ok(()) } else { Err(Error::NotSealed) };
     let mut wait = Wait::new(timeout);
     loop {
         if let Some(candidate) = Candidate::look(&descriptor, check_seals)? {

@@ -16,8 +16,9 @@ pub enum Error {
     BadName(#[from] NameFault),
     /// A segment of this name exists.
     #[error(
-        "a segment of this name exists: attach to it, or, if its creator is gone, remove it with \
-         `ring_shm::unlink` (or `rm` its file in /dev/shm) and create it anew"
+        "a segment of this name exists: attach to it and, where a ring's role is held by a dead process, take that \
+         over; or remove it with `ring_shm::unlink` (or `rm` its file in /dev/shm), create it anew and restart \
+         every process that still has the old one"
     )]
     Exists,
     /// No segment of this name is there, or was there during the whole wait of an attach.
@@ -43,7 +44,7 @@ pub enum Error {
     /// The file is smaller than its header, or smaller than its header says. It was not touched beyond its
     /// end.
     #[error(
-        "the file has {file_bytes} bytes and must have {needed_bytes}: somebody truncated it, create it anew"
+        "the file has {file_bytes} bytes and must have {needed_bytes}: it is no segment, or somebody truncated it: use another name, or create it anew"
     )]
     TooSmall {
         /// Bytes that the file has.

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::say::say;
 use crate::step::{Captured, Runner};
 use crate::workspace::Workspace;
 use toolchain::Toolchain;
@@ -29,14 +30,13 @@ pub(crate) fn run() -> Result<()> {
         let Captured { success, output } = runner.capture(&mut command)?;
         let seconds = runner.seconds();
         if success {
-            output
-                .lines()
-                .filter(|line| line.starts_with("test result:"))
-                .for_each(|line| println!("  {line}"));
-            println!("{name:<40} ok       {seconds:6.1} s");
+            for line in output.lines().filter(|line| line.starts_with("test result:")) {
+                say(format_args!("  {line}\n"))?;
+            }
+            say(format_args!("{name:<40} ok       {seconds:6.1} s\n"))?;
         } else {
             failed = true;
-            println!("{name:<40} FAILED   {seconds:6.1} s\n\n{output}");
+            say(format_args!("{name:<40} FAILED   {seconds:6.1} s\n\n{output}\n"))?;
         }
     }
     if failed { bail!("64-bit Arm") } else { Ok(()) }

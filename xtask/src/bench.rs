@@ -37,6 +37,8 @@ use row::Row;
 use session::Session;
 use suites::Suite;
 
+use crate::say::say;
+
 /// The time of all rounds with `--quick`, however busy the machine is.
 const QUICK: Duration = Duration::from_secs(15);
 
@@ -85,9 +87,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     ring_tune::pin_to(cpus[0])?;
     let clock = Clock::new();
     let mut host = Host::look(cpus, &clock, &obtainable_memory()?);
-    println!("{host}");
+    say(format_args!("{host}\n"))?;
     if cpus[0] == cpus[1] {
-        println!("One CPU only: what spins is left out, and there is no floor to compare with.");
+        say(format_args!("One CPU only: what spins is left out, and there is no floor to compare with.\n"))?;
     }
 
     let mut rows = Vec::new();
@@ -97,7 +99,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         rows.extend(measured);
         disturbance = disturbance.and(seen);
     }
-    conclude(&mut host, disturbance);
+    conclude(&mut host, disturbance)?;
     output.map_or(Ok(()), |output| output.write(&host, &rows))
 }
 
@@ -112,9 +114,9 @@ fn obtainable_memory() -> Result<ring_shm::Report> {
 fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(Vec<Row>, Disturbance)> {
     let [lead, peer] = host.cpus;
     let mut plan = suite.plan(scale, lead != peer);
-    println!("\n{}\n", suite.title());
+    say(format_args!("\n{}\n\n", suite.title()))?;
     if plan.cases.is_empty() {
-        say_what_is_missing(&plan);
+        say_what_is_missing(&plan)?;
         return Ok((vec![], Disturbance::default()));
     }
 
@@ -123,7 +125,7 @@ fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(V
         match kind {
             Kind::Huge if report.fall_back.is_some() => plan.forget(Kind::Huge, "no free pages of 2 MiB"),
             Kind::Usual if report.page_bytes != host.page_bytes => {
-                println!("  (pages of {} KiB for this suite)", report.page_bytes / 1024);
+                say(format_args!("  (pages of {} KiB for this suite)\n", report.page_bytes / 1024))?;
             }
             _ => {}
         }
@@ -137,43 +139,51 @@ fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(V
     drop(progress);
 
     let rows = row::rows(&plan, &outcome);
-    print!("{}", table::of_rows(&rows));
-    println!(
-        "  {} rounds; {} more dropped, in which the floor moved by over 30 %; {:.1} ns of the clock's own taken off",
+    say(format_args!("{}", table::of_rows(&rows)))?;
+    say(format_args!(
+        "  {} rounds; {} more dropped, in which the floor moved by over 30 %; {:.1} ns of the clock's own taken off\n",
         outcome.rounds,
         outcome.dropped,
         session.clock_cost_ns()
-    );
+    ))?;
     if outcome.cut_short {
-        println!("  the machine is too busy for all {} rounds in the time of --quick", scale.rounds);
+        say(format_args!(
+            "  the machine is too busy for all {} rounds in the time of --quick\n",
+            scale.rounds
+        ))?;
     }
-    say_what_is_missing(&plan);
+    say_what_is_missing(&plan)?;
     let reading = suite.reading(&plan, &outcome);
     if !reading.is_empty() {
-        print!("\n{reading}");
+        say(format_args!("\n{reading}"))?;
     }
     Ok((rows, seen))
 }
 
-fn say_what_is_missing(plan: &Plan) {
+fn say_what_is_missing(plan: &Plan) -> Result<()> {
     let mut reasons: Vec<&str> = plan.missing.iter().map(|(_, reason)| reason.as_str()).collect();
     reasons.dedup();
     for reason in reasons {
         let cases =
             plan.missing.iter().filter(|(_, because)| because == reason).map(|(case, _)| case.as_str());
-        println!("  not available on this host ({reason}): {}", cases.collect::<Vec<_>>().join(", "));
+        say(format_args!(
+            "  not available on this host ({reason}): {}\n",
+            cases.collect::<Vec<_>>().join(", ")
+        ))?;
     }
+    Ok(())
 }
 
 /// Says what disturbed the run, and lowers the grade if it must.
-fn conclude(host: &mut Host, seen: Disturbance) {
+fn conclude(host: &mut Host, seen: Disturbance) -> Result<()> {
     let before = host.grade;
     host.judge(seen);
-    println!(
-        "\nWhile this ran, the two processes were pre-empted {} times, and the hypervisor took {} ticks of their CPUs.",
+    say(format_args!(
+        "\nWhile this ran, the two processes were pre-empted {} times, and the hypervisor took {} ticks of their CPUs.\n",
         seen.pre_emptions, seen.steal_ticks
-    );
+    ))?;
     if host.grade != before {
-        println!("{host}");
+        say(format_args!("{host}\n"))?;
     }
+    Ok(())
 }

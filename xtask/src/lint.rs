@@ -12,6 +12,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::say::say;
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
 use source::Source;
@@ -65,11 +66,11 @@ impl Report<'_> {
         let outcome = check(&runner)?;
         let seconds = runner.seconds();
         match outcome {
-            Outcome::Passed => println!("{name:<40} ok       {seconds:5.1} s"),
-            Outcome::Skipped(reason) => println!("{name:<40} skipped  {seconds:5.1} s  {reason}"),
+            Outcome::Passed => say(format_args!("{name:<40} ok       {seconds:5.1} s\n"))?,
+            Outcome::Skipped(reason) => say(format_args!("{name:<40} skipped  {seconds:5.1} s  {reason}\n"))?,
             Outcome::Failed(output) => {
                 self.failed += 1;
-                println!("{name:<40} FAILED   {seconds:5.1} s\n\n{}\n", output.trim_end());
+                say(format_args!("{name:<40} FAILED   {seconds:5.1} s\n\n{}\n\n", output.trim_end()))?;
             }
         }
         Ok(())

@@ -2,11 +2,14 @@
 //!
 //! `cargo xtask --help` lists them; each has a file of its own.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod arm;
 mod bench;
 mod ci;
 mod lint;
 mod loom;
+mod say;
 mod step;
 mod test;
 mod tools;
@@ -18,7 +21,7 @@ use clap::{Parser, Subcommand};
 
 /// The commands of the ring workspace.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,7 +56,9 @@ fn main() -> ExitCode {
     match result {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            if !say::nobody_reads(&error) {
+                say::warn(format_args!("error: {error:#}\n"));
+            }
             ExitCode::FAILURE
         }
     }

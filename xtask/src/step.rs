@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::fs::{self, File};
-use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -10,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use crate::say;
 use crate::workspace::Workspace;
 
 /// How a step ended.
@@ -76,10 +76,10 @@ impl Runner {
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            self.show_progress();
+            say::progress(format_args!("{} … {:.0} s", self.name, self.seconds()));
             thread::sleep(Duration::from_millis(50));
         };
-        clear_progress();
+        say::progress(format_args!(""));
         let mut output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
         if !status.success() {
             output.push_str(&format!("{} ended with {status}\n", program.display()));
@@ -90,18 +90,5 @@ impl Runner {
     /// Seconds since the step began.
     pub(crate) fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
-    }
-
-    fn show_progress(&self) {
-        if stderr().is_terminal() {
-            eprint!("\r\x1b[K{} … {:.0} s", self.name, self.seconds());
-            let _ = stderr().flush();
-        }
-    }
-}
-
-fn clear_progress() {
-    if stderr().is_terminal() {
-        eprint!("\r\x1b[K");
     }
 }

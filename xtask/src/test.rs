@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 
 use crate::loom;
+use crate::say::say;
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
 use counts::Counts;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         summary.step(name, sanitizer.tests(&workspace, crates), sanitizer.left_out())?;
     }
 
-    summary.print();
+    summary.print()?;
     Ok(if summary.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -73,7 +74,7 @@ impl Summary<'_> {
                 let (mut counts, outcome) = Self::run(&runner, &mut command)?;
                 counts.skipped += left_out.len() as u64;
                 if let Outcome::Failed(output) = outcome {
-                    println!("{name} FAILED\n\n{}\n", output.trim_end());
+                    say(format_args!("{name} FAILED\n\n{}\n\n", output.trim_end()))?;
                 }
                 counts
             }
@@ -106,9 +107,12 @@ impl Summary<'_> {
         Ok((counts, outcome))
     }
 
-    fn print(&self) {
-        println!("{:<40} {:>6} {:>6} {:>7} {:>7}", "step", "passed", "failed", "skipped", "seconds");
-        self.rows.iter().for_each(|row| println!("{row}"));
-        println!("{}", self.total);
+    fn print(&self) -> Result<()> {
+        say(format_args!(
+            "{:<40} {:>6} {:>6} {:>7} {:>7}\n",
+            "step", "passed", "failed", "skipped", "seconds"
+        ))?;
+        self.rows.iter().try_for_each(|row| say(format_args!("{row}\n")))?;
+        say(format_args!("{}\n", self.total))
     }
 }

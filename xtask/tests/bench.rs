@@ -20,11 +20,11 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Option<Self> {
+    fn start(errors: impl Into<Stdio>) -> Option<Self> {
         let mut lead = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["bench", "--suite", "pingpong", "--rounds", "100000"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(errors)
             .spawn()
             .unwrap();
         let stdout = BufReader::new(lead.stdout.as_mut().unwrap());
@@ -57,6 +57,13 @@ impl Running {
 
     /// Waits for the end of the bench and returns what it says.
     fn complaint(mut self) -> String {
+        self.wait_for_failure();
+        let mut complaint = String::new();
+        self.lead.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
+        complaint
+    }
+
+    fn wait_for_failure(&mut self) {
         let begin = Instant::now();
         let status = loop {
             match self.lead.try_wait().unwrap() {
@@ -69,9 +76,6 @@ impl Running {
             }
         };
         assert_eq!(status.code(), Some(1));
-        let mut complaint = String::new();
-        self.lead.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
-        complaint
     }
 }
 
@@ -87,7 +91,7 @@ fn wait_for_the_end_of(process: Pid) {
 
 #[test]
 fn a_peer_that_is_killed_ends_the_run() {
-    let Some(running) = Running::start() else { return };
+    let Some(running) = Running::start(Stdio::piped()) else { return };
     kill_process(running.peer, Signal::KILL).unwrap();
     let complaint = running.complaint();
     assert!(complaint.contains("the peer process is gone"), "{complaint}");
@@ -95,7 +99,7 @@ fn a_peer_that_is_killed_ends_the_run() {
 
 #[test]
 fn a_peer_that_hangs_ends_the_run_and_does_not_stay() {
-    let Some(running) = Running::start() else { return };
+    let Some(running) = Running::start(Stdio::piped()) else { return };
     let peer = running.peer;
     kill_process(peer, Signal::STOP).unwrap();
     let complaint = running.complaint();
@@ -105,8 +109,46 @@ fn a_peer_that_hangs_ends_the_run_and_does_not_stay() {
 
 #[test]
 fn a_lead_that_is_killed_takes_the_peer_along() {
-    let Some(mut running) = Running::start() else { return };
+    let Some(mut running) = Running::start(Stdio::piped()) else { return };
     running.lead.kill().unwrap();
     running.lead.wait().unwrap();
     wait_for_the_end_of(running.peer);
+}
+
+#[test]
+fn a_run_that_nobody_can_be_told_of_ends_too() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let Some(mut running) = Running::start(full) else { return };
+    kill_process(running.peer, Signal::KILL).unwrap();
+    running.wait_for_failure();
+}
+
+#[test]
+fn output_that_nobody_reads_ends_the_run_quietly() {
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    drop(reader);
+    let run = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["bench", "--quick", "--suite", "pingpong"])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr).as_ref()), (Some(1), ""));
+}
+
+#[test]
+fn figures_of_an_earlier_run_stay_until_there_are_new_ones() {
+    let path = std::env::temp_dir().join(format!("ring-bench-{}.json", std::process::id()));
+    let run = |arguments: &[&str], out: Stdio| {
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        bench.args(["bench", "--quick", "--suite", "pingpong", "--json"]).arg(&path).args(arguments);
+        bench.stdout(out).stderr(Stdio::null()).status().unwrap()
+    };
+    fs::write(&path, "figures".repeat(100_000)).unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert!(!run(&[], full.into()).success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "figures".repeat(100_000));
+    assert!(run(&["--rounds", "1"], Stdio::null()).success());
+    let figures = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(figures.starts_with('{') && figures.ends_with("}\n"), "{figures}");
 }

@@ -22,13 +22,14 @@ pub enum Delivery {
     ///
     /// Each pop frees its slot at once. The producer looks at the credit more often, which a shallow ring feels.
     AtMostOnce,
-    /// At a later pop, once `batch` messages wait for it or the ring is found empty: popping again says that the
+    /// At a later pop, once `batch` messages wait for it or the pop finds the ring empty: popping again says that the
     /// messages before are done with. A successor sees the uncredited ones again: `batch` at most, and what the
     /// last [`pop_slice`](Consumer::pop_slice) took.
     ///
-    /// Until then the popped slots look taken to the producer.
+    /// Until then the popped slots look taken to the producer. In a ring of one slot it takes a pop that finds the
+    /// ring empty to free it: whoever asks [`is_empty`](Consumer::is_empty) first and pops only then, waits for ever.
     AtLeastOnce {
-        /// Messages per credit. 0 means 1.
+        /// Messages per credit. 0 means 1, and a whole ring means one less.
         batch: u32,
     },
 }
@@ -116,7 +117,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
                 self.return_credit(self.head);
                 (1, true)
             }
-            Delivery::AtLeastOnce { batch } => (u64::from(batch).max(1), false),
+            // With as many as there are slots a full ring would wait for credit that only its next message returns.
+            Delivery::AtLeastOnce { batch } => (u64::from(batch).min(self.memory.depth() - 1).max(1), false),
         };
         self
     }
@@ -132,7 +134,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // too early takes lines that the producer is about to write. In a ring that is empty most of the time it
         // finds the line where it is, and is free. `xtask bench --suite stream` is the judge of these distances.
         self.ahead = if on { (self.memory.depth() / 8).min(5) } else { 0 };
-        self.gather_after = if on && self.memory.is_deep() { GATHER_AFTER } else { u64::MAX };
+        let gathers = on && self.memory.is_deep() && self.memory.depth() > BLOCK;
+        self.gather_after = if gathers { GATHER_AFTER } else { u64::MAX };
         self
     }
 
@@ -207,7 +210,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
         self.memory.depth()
     }
 
-    /// Messages that can be popped. It can only have become more since. Takes log2(depth) looks into slots.
+    /// Messages that can be popped. It can only have become more since. Takes log2(depth) looks into slots, and
+    /// returns no credit, as a pop does.
     ///
     /// # Errors
     ///
@@ -216,7 +220,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
         self.memory.published_from(self.head).map_err(|_| PopError::Corrupted)
     }
 
-    /// Whether nothing can be popped. True can be outdated already, false stays false until the next pop.
+    /// Whether nothing can be popped. True can be outdated already, false stays false until the next pop. Returns no
+    /// credit, as a pop that finds the ring empty does.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         // ORDERING: Relaxed: a hint for the caller; a pop looks again.

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -28,19 +28,27 @@ struct Document<'a> {
 
 impl Output {
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        // What is in it stays until there is something to put in its place.
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.into(), file })
     }
 
     pub(crate) fn write(self, host: &Host, rows: &[Row]) -> Result<()> {
-        let mut writer = BufWriter::new(self.file);
-        let written = write(&mut writer, host, rows).and_then(|()| Ok(writer.flush()?));
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        self.replace_with(&text(host, rows)?).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn replace_with(&self, text: &[u8]) -> std::io::Result<()> {
+        // A pipe or a terminal has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        (&self.file).write_all(text)
     }
 }
 
-fn write(writer: &mut impl Write, host: &Host, rows: &[Row]) -> Result<()> {
-    serde_json::to_writer_pretty(&mut *writer, &Document { host, rows })?;
-    writer.write_all(b"\n")?;
-    Ok(())
+fn text(host: &Host, rows: &[Row]) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(&Document { host, rows })?;
+    text.push(b'\n');
+    Ok(text)
 }

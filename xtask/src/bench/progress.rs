@@ -1,33 +1,27 @@
-//! One line that says how far a run is, where somebody watches.
+//! One line that says how far a run is.
 
-use std::io::{IsTerminal, Write, stderr};
+use crate::say;
 
-/// Says it on a terminal, and nothing elsewhere.
+/// Says it, and takes it back at the end.
 #[derive(Debug)]
 pub(crate) struct Progress {
     suite: &'static str,
     rounds: u32,
-    is_watched: bool,
 }
 
 impl Progress {
     pub(crate) fn new(suite: &'static str, rounds: u32) -> Self {
-        Self { suite, rounds, is_watched: stderr().is_terminal() }
+        Self { suite, rounds }
     }
 
     /// Says that a round begins; rounds count from 0.
     pub(crate) fn round(&self, round: u32) {
-        if self.is_watched {
-            eprint!("\r\x1b[K{}: round {} of {}", self.suite, round + 1, self.rounds);
-            let _ = stderr().flush();
-        }
+        say::progress(format_args!("{}: round {} of {}", self.suite, round + 1, self.rounds));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.is_watched {
-            eprint!("\r\x1b[K");
-        }
+        say::progress(format_args!(""));
     }
 }

@@ -12,6 +12,8 @@ use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::say::warn;
+
 /// Between two looks at the progress. Rare, since the watch may run on a core that is being measured.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -85,6 +87,6 @@ pub(crate) fn peer_is_gone() -> ! {
 
 fn end(message: &str) -> ! {
     static SAID: OnceLock<()> = OnceLock::new();
-    SAID.get_or_init(|| eprintln!("\nerror: {message}"));
+    SAID.get_or_init(|| warn(format_args!("\nerror: {message}\n")));
     std::process::exit(1)
 }

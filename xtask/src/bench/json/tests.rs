@@ -24,9 +24,8 @@ fn the_document_has_the_documented_keys() {
     let plan = Suite::Pingpong.plan(scale, true);
     let outcome = Outcome { tallies: vec![Tally::default(); plan.cases.len()], ..Outcome::default() };
 
-    let mut bytes = Vec::new();
-    write(&mut bytes, &host, &row::rows(&plan, &outcome)).unwrap();
-    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let text = text(&host, &row::rows(&plan, &outcome)).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(keys(&document), ["host", "rows"]);
     assert_eq!(
         keys(&document["host"]),
