@@ -20,6 +20,12 @@ pub enum Error {
         /// The smallest that would do.
         needed: usize,
     },
+    /// The number of participants asked for is none that an mpmc ring can have.
+    #[error("a ring for {participants} participants: ask for 1 to 1,023")]
+    BadParticipants {
+        /// What was asked for.
+        participants: u16,
+    },
     /// The ring is larger than the address space.
     #[error("the ring is larger than the address space: ask for fewer or smaller slots")]
     TooLarge,
@@ -102,6 +108,14 @@ pub enum Error {
     Taken {
         /// Which one.
         role: Role,
+    },
+    /// Every participant's place in the ring is taken.
+    #[error(
+        "all {participants} places of this ring are taken: drop a handle, recover the dead, or make a ring for more"
+    )]
+    TooManyParticipants {
+        /// Places that the ring has.
+        participants: u16,
     },
     /// The producer has closed the ring for good.
     #[error("the ring was closed by its producer: make a new one")]

@@ -14,6 +14,7 @@ mod header;
 mod liveness;
 mod message;
 mod region;
+mod registry;
 pub mod spsc;
 #[doc(hidden)]
 pub mod sync;
@@ -27,3 +28,4 @@ pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use region::HeapRegion;
 pub use region::{REGION_ALIGN, Region, StaticRegion, Trusted, TrustedRegion};
+pub use registry::Registry;

@@ -27,14 +27,17 @@ pub enum Role {
     Producer,
     /// Pops.
     Consumer,
+    /// Pushes, pops, or both, as one of many. The number is from 1 on.
+    Participant(u16),
 }
 
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Producer => "producer",
-            Self::Consumer => "consumer",
-        })
+        match self {
+            Self::Producer => formatter.write_str("producer"),
+            Self::Consumer => formatter.write_str("consumer"),
+            Self::Participant(number) => write!(formatter, "participant {number}"),
+        }
     }
 }
 

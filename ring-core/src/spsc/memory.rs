@@ -65,6 +65,7 @@ impl Header {
         match role {
             Role::Producer => &self.producer.owner,
             Role::Consumer => &self.consumer.owner,
+            Role::Participant(_) => unreachable!("the roles of this ring are two"),
         }
     }
 }
