@@ -9,6 +9,9 @@
 //! [`Registry::declare_gone`] is where the promise of [`Liveness`] is made.
 #![allow(unsafe_code)]
 
+#[cfg(all(test, feature = "alloc"))]
+mod tests;
+
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Liveness, Role};
 

@@ -12,6 +12,9 @@
 //! region and that their slot was claimed by the ring's protocol.
 #![allow(unsafe_code, missing_docs)]
 
+#[cfg(loom)]
+mod mutant;
+
 use core::ptr::NonNull;
 
 use crate::Message;
@@ -50,16 +53,19 @@ impl AtomicU64 {
         self.touched.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[track_caller]
     pub fn load(&self, order: Ordering) -> u64 {
         self.touch();
-        self.inner.load(order)
+        self.inner.load(mutant::ordering(order, 0))
     }
 
+    #[track_caller]
     pub fn store(&self, value: u64, order: Ordering) {
         self.touch();
-        self.inner.store(value, order);
+        self.inner.store(value, mutant::ordering(order, 0));
     }
 
+    #[track_caller]
     pub fn compare_exchange(
         &self,
         current: u64,
@@ -68,6 +74,7 @@ impl AtomicU64 {
         failure: Ordering,
     ) -> Result<u64, u64> {
         self.touch();
+        let (success, failure) = (mutant::ordering(success, 0), mutant::ordering(failure, 1));
         self.inner.compare_exchange(current, new, success, failure)
     }
 }

@@ -5,17 +5,15 @@ mod no_std;
 mod orderings;
 mod probe;
 mod rules;
-mod source;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::say::say;
+use crate::source::{self, Source};
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
-use source::Source;
 
 /// Runs every check, also after one has failed.
 pub(crate) fn run() -> Result<()> {
@@ -30,7 +28,7 @@ pub(crate) fn run() -> Result<()> {
     report
         .check("dependencies", |_| Ok(Outcome::of_objections(&dependencies::check(workspace.metadata()))))?;
     for name in workspace.libraries() {
-        let sources = library_sources(&workspace.root().join(name).join("src"))?;
+        let sources = source::of_library(&workspace.root().join(name).join("src"))?;
         report.check(&format!("orderings in {name}"), |_| {
             Ok(Outcome::of_objections(&in_crate(name, orderings::check(&sources))))
         })?;
@@ -145,26 +143,12 @@ fn documentation(workspace: &Workspace) -> Command {
     command
 }
 
-/// The files of a library without its test modules; paths are relative to `folder`.
-fn library_sources(folder: &Path) -> Result<Vec<Source>> {
-    let mut sources = Vec::new();
-    for path in rust_files(folder)? {
-        let text = std::fs::read_to_string(&path)?;
-        sources.push(Source::parse(path.strip_prefix(folder)?, &text)?);
-    }
-    let tests: Vec<PathBuf> = sources.iter().flat_map(Source::test_modules).collect();
-    let is_test =
-        |path: &Path| tests.iter().any(|test| path == test.with_extension("rs") || path.starts_with(test));
-    sources.retain(|source| !is_test(&source.path));
-    Ok(sources)
-}
-
 /// Every file of every member.
 fn all_sources(workspace: &Workspace) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for name in workspace.libraries().into_iter().chain(["xtask"]) {
         for folder in ["src", "tests", "examples", "benches"] {
-            let files = rust_files(&workspace.root().join(name).join(folder))?;
+            let files = source::rust_files(&workspace.root().join(name).join(folder))?;
             for path in files {
                 let text = std::fs::read_to_string(&path)?;
                 sources.push(Source::parse(path.strip_prefix(workspace.root())?, &text)?);
@@ -172,23 +156,6 @@ fn all_sources(workspace: &Workspace) -> Result<Vec<Source>> {
         }
     }
     Ok(sources)
-}
-
-/// The Rust files in a folder and below, in order; none where it does not exist.
-fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    if folder.is_dir() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                files.extend(rust_files(&path)?);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Completes paths that are relative to a crate's `src`.

@@ -1,9 +1,12 @@
 //! `cargo xtask loom`: the models alone.
 
+pub(crate) mod mutants;
+
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
+use crate::say::say;
 use crate::workspace::Workspace;
 
 /// The crates that have models.
@@ -21,11 +24,28 @@ pub(crate) struct Args {
     /// How often a thread may be interrupted in one execution; 3 unless LOOM_MAX_PREEMPTIONS says otherwise
     #[arg(long, value_name = "N")]
     preemptions: Option<u32>,
+
+    /// Weaken each ordering of ring-core in turn and see whether a model notices; none may survive
+    #[arg(long, conflicts_with = "filter")]
+    mutants: bool,
+
+    /// With --mutants: one ordering of each sort in each file
+    #[arg(long, requires = "mutants")]
+    quick: bool,
 }
 
 /// Runs the models, with their output as it comes.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let mut command = models(&Workspace::find()?, args.preemptions);
+    let workspace = Workspace::find()?;
+    let mut command = models(&workspace, args.preemptions);
+    if args.mutants {
+        let report = |line: &str| say(format_args!("{line}\n"));
+        let mutants::Tally { killed, survived, exempt } =
+            mutants::run(&workspace, &command, args.quick, report)?;
+        say(format_args!("{killed} killed, {survived} survived, {exempt} exempt\n"))?;
+        ensure!(survived == 0, "an ordering can be weakened and no model notices: enrich the models");
+        return Ok(());
+    }
     command.arg("--").args(&args.filter);
     if command.status().context("cannot start cargo")?.success() { Ok(()) } else { bail!("a model failed") }
 }

@@ -10,6 +10,7 @@ mod ci;
 mod lint;
 mod loom;
 mod say;
+mod source;
 mod step;
 mod test;
 mod tools;

@@ -4,10 +4,11 @@ mod counts;
 mod sanitizer;
 
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::loom;
+use crate::loom::{self, mutants};
 use crate::say::say;
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
     summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[])?;
     summary.step("loom models", Ok(loom::models(&workspace, None)), &[])?;
+    summary.mutants()?;
     for (name, sanitizer, crates) in [
         ("ThreadSanitizer: ring-core", &THREAD, &["ring-core"] as &[_]),
         ("AddressSanitizer: ring-core, ring-shm", &ADDRESS, &["ring-core", "ring-shm"]),
@@ -84,12 +86,33 @@ impl Summary<'_> {
             }
         };
 
+        self.add(name, counts, runner.seconds(), &notes);
+        Ok(())
+    }
+
+    /// Some of the orderings, weakened: `cargo xtask loom --mutants` has them all.
+    fn mutants(&mut self) -> Result<()> {
+        let name = "orderings weakened, some of each file";
+        let begin = Instant::now();
+        let report =
+            |line: &str| if line.starts_with("killed") { Ok(()) } else { say(format_args!("{line}\n")) };
+        let models = loom::models(self.workspace, None);
+        let counts = match mutants::run(self.workspace, &models, true, report) {
+            Ok(tally) => Counts { passed: tally.killed, failed: tally.survived, skipped: 0 },
+            Err(error) => {
+                say(format_args!("{name} FAILED\n\n{error:#}\n\n"))?;
+                Counts { failed: 1, ..Counts::default() }
+            }
+        };
+        self.add(name, counts, begin.elapsed().as_secs_f64(), &[]);
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, counts: Counts, seconds: f64, notes: &[String]) {
         let Counts { passed, failed, skipped } = counts;
-        let seconds = runner.seconds();
         self.rows.push(format!("{name:<40} {passed:>6} {failed:>6} {skipped:>7} {seconds:>7.1}"));
         self.rows.extend(notes.iter().map(|note| format!("  {note}")));
         self.total += counts;
-        Ok(())
     }
 
     fn run(runner: &Runner, command: &mut Command) -> Result<(Counts, Outcome)> {

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::Path;
 
-use super::source::Source;
+use crate::source::Source;
 
 /// A file that allows unsafe code says in its documentation what that rests on, and allows it for all of it.
 pub(super) fn check_unsafe(sources: &[Source]) -> Vec<String> {

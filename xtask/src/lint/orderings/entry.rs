@@ -1,6 +1,6 @@
 //! One `ORDERING:` comment, taken apart.
 
-use super::super::source::ORDERINGS;
+use crate::source::ORDERINGS;
 
 /// `Release (R1): why; pairs with A1 in Consumer::try_pop.`
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 
-use super::{Access, Facts, ORDERINGS};
+use super::{Access, Callee, Facts, ORDERINGS};
 
 pub(super) fn facts(tokens: TokenStream) -> Facts {
     let mut walk = Walk { facts: Facts::default(), function: None };
@@ -80,7 +80,7 @@ impl Walk {
     }
 
     /// What parentheses or brackets hold: it belongs to the statement around it.
-    fn arguments(&mut self, group: &Group, statement: Statement, callee: Option<&str>) {
+    fn arguments(&mut self, group: &Group, statement: Statement, callee: Option<&Callee>) {
         let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
         let is_call = group.delimiter() == Delimiter::Parenthesis && callee.is_some();
         for (index, token) in tokens.iter().enumerate() {
@@ -105,10 +105,11 @@ impl Walk {
             return;
         }
         let callee = index.checked_sub(1).and_then(|before| match &tokens[before] {
-            TokenTree::Ident(ident) => Some(ident.to_string()),
+            TokenTree::Ident(ident) => Some(Callee::of(ident)),
             _ => None,
         });
-        if matches!(callee.as_deref(), Some("cfg" | "cfg_attr")) || is_macro(tokens, index, "cfg") {
+        let is_callee = |name| callee.as_ref().is_some_and(|callee| callee.name == name);
+        if is_callee("cfg") || is_callee("cfg_attr") || is_macro(tokens, index, "cfg") {
             let names = |name| mentions(group.stream(), name);
             if names("loom") && !names("test") {
                 self.facts.loom_cfgs.push(line(group.span_open()));
@@ -121,11 +122,11 @@ impl Walk {
                 self.facts.items_that_allow_unsafe.push(line(group.span_open()));
             }
         }
-        self.arguments(group, statement, callee.as_deref());
+        self.arguments(group, statement, callee.as_ref());
     }
 
     /// Looks for `Ordering::X` that ends at this token.
-    fn token(&mut self, tokens: &[TokenTree], index: usize, statement: Statement, callee: Option<&str>) {
+    fn token(&mut self, tokens: &[TokenTree], index: usize, statement: Statement, callee: Option<&Callee>) {
         let TokenTree::Ident(ident) = &tokens[index] else { return };
         let name = ident.to_string();
         let is_ordering = ORDERINGS.contains(&name.as_str());
@@ -139,14 +140,21 @@ impl Walk {
         }
     }
 
-    fn access(&mut self, ordering: String, span: Span, statement: Statement, callee: Option<&str>) {
+    fn access(&mut self, ordering: String, span: Span, statement: Statement, callee: Option<&Callee>) {
         self.facts.accesses.push(Access {
             ordering,
             line: line(span),
             statement_line: statement.line,
-            callee: callee.map(str::to_owned),
+            callee: callee.cloned(),
             function: self.function.clone(),
         });
+    }
+}
+
+impl Callee {
+    fn of(ident: &Ident) -> Self {
+        let start = ident.span().start();
+        Self { name: ident.to_string(), line: start.line, column: start.column + 1 }
     }
 }
 

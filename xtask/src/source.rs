@@ -15,59 +15,67 @@ use anyhow::{Result, anyhow};
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The memory orderings.
-pub(super) const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
+pub(crate) const ORDERINGS: [&str; 5] = ["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// One file, taken apart.
 #[derive(Debug)]
-pub(super) struct Source {
-    pub(super) path: PathBuf,
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
     lines: Vec<String>,
     /// Lines that begin within a literal, where `//` is no comment.
     literal_lines: BTreeSet<usize>,
-    pub(super) facts: Facts,
+    pub(crate) facts: Facts,
 }
 
 /// What the walk over the tokens finds; lines count from 1.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// Outside of test modules.
-    pub(super) accesses: Vec<Access>,
+    pub(crate) accesses: Vec<Access>,
     /// Each `cfg` that names loom and not test, outside of test modules.
-    pub(super) loom_cfgs: Vec<usize>,
+    pub(crate) loom_cfgs: Vec<usize>,
     /// `#![allow(unsafe_code)]` for the whole file.
-    pub(super) file_allows_unsafe: bool,
+    pub(crate) file_allows_unsafe: bool,
     /// `#[allow(unsafe_code)]` for a part of it.
-    pub(super) items_that_allow_unsafe: Vec<usize>,
+    pub(crate) items_that_allow_unsafe: Vec<usize>,
     /// Imports that give an ordering another name.
-    pub(super) renamed_orderings: Vec<usize>,
+    pub(crate) renamed_orderings: Vec<usize>,
     /// Names of `#[cfg(test)] mod name;`.
-    pub(super) test_modules: Vec<String>,
+    pub(crate) test_modules: Vec<String>,
     /// First and last line of inline test modules.
-    pub(super) test_spans: Vec<(usize, usize)>,
+    pub(crate) test_spans: Vec<(usize, usize)>,
 }
 
 /// One ordering given to an atomic operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Access {
-    pub(super) ordering: String,
+pub(crate) struct Access {
+    pub(crate) ordering: String,
     /// Where the ordering is written.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Where the innermost statement that holds it begins.
-    pub(super) statement_line: usize,
+    pub(crate) statement_line: usize,
     /// What it is an argument of.
-    pub(super) callee: Option<String>,
-    pub(super) function: Option<String>,
+    pub(crate) callee: Option<Callee>,
+    pub(crate) function: Option<String>,
+}
+
+/// The name of what is called, and where it stands; both count from 1, as in `core::panic::Location`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Callee {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
 
 /// Consecutive comment lines, their text joined.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Comment {
-    pub(super) line: usize,
-    pub(super) text: String,
+pub(crate) struct Comment {
+    pub(crate) line: usize,
+    pub(crate) text: String,
 }
 
 impl Source {
-    pub(super) fn parse(path: &Path, text: &str) -> Result<Self> {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self> {
         let tokens = TokenStream::from_str(text)
             .map_err(|error| anyhow!("{}:{}: {error}", path.display(), error.span().start().line))?;
         let mut literal_lines = BTreeSet::new();
@@ -77,20 +85,20 @@ impl Source {
     }
 
     /// Where the test modules lie that this file declares, without the extension.
-    pub(super) fn test_modules(&self) -> Vec<PathBuf> {
+    pub(crate) fn test_modules(&self) -> Vec<PathBuf> {
         let is_root = ["lib.rs", "main.rs", "mod.rs"].iter().any(|name| self.path.ends_with(name));
         let folder = if is_root { self.path.with_file_name("") } else { self.path.with_extension("") };
         self.facts.test_modules.iter().map(|name| folder.join(name)).collect()
     }
 
     /// The module documentation.
-    pub(super) fn module_doc(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn module_doc(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| line.trim_start().strip_prefix("//!")).map(str::trim)
     }
 
     /// The comments that belong to an access: those that end directly above its statement, and
     /// those between the statement's first line and the ordering.
-    pub(super) fn comments_at(&self, access: &Access) -> Vec<Comment> {
+    pub(crate) fn comments_at(&self, access: &Access) -> Vec<Comment> {
         let mut first = access.statement_line;
         while first > 1 && self.comment_text(first - 1).is_some() {
             first -= 1;
@@ -101,7 +109,7 @@ impl Source {
     }
 
     /// All comments outside of inline test modules.
-    pub(super) fn comments(&self) -> Vec<Comment> {
+    pub(crate) fn comments(&self) -> Vec<Comment> {
         let in_test =
             |line| self.facts.test_spans.iter().any(|&(first, last)| (first..=last).contains(&line));
         let mut comments = self.comments_between(1, self.lines.len());
@@ -135,6 +143,37 @@ impl Source {
         let is_doc = text.starts_with('/') || text.starts_with('!');
         (!is_doc && !self.literal_lines.contains(&line)).then_some(text.trim())
     }
+}
+
+/// The files of a library without its test modules; paths are relative to `folder`.
+pub(crate) fn of_library(folder: &Path) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in rust_files(folder)? {
+        let text = std::fs::read_to_string(&path)?;
+        sources.push(Source::parse(path.strip_prefix(folder)?, &text)?);
+    }
+    let tests: Vec<PathBuf> = sources.iter().flat_map(Source::test_modules).collect();
+    let is_test =
+        |path: &Path| tests.iter().any(|test| path == test.with_extension("rs") || path.starts_with(test));
+    sources.retain(|source| !is_test(&source.path));
+    Ok(sources)
+}
+
+/// The Rust files in a folder and below, in order; none where it does not exist.
+pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                files.extend(rust_files(&path)?);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn collect_literal_lines(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
