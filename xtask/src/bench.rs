@@ -6,7 +6,6 @@
 //! them, and ratios are formed within a round. No figure is ever a reason to fail.
 
 mod arms;
-mod exchange;
 mod host;
 mod json;
 mod memory;
@@ -17,7 +16,6 @@ mod progress;
 mod rounds;
 mod row;
 mod session;
-mod stream;
 mod suites;
 mod table;
 mod watch;

@@ -4,8 +4,6 @@
 //! process that the user started; its *peer* answers.
 
 mod alone;
-mod duplex;
-mod floor;
 mod index;
 mod kernel;
 mod spsc;
@@ -15,26 +13,13 @@ mod tests;
 use std::os::fd::OwnedFd;
 
 use anyhow::Result;
-use ring_tune::Clock;
+use measure::{Arm, Side, line_bytes};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use kernel::Channel;
 pub(crate) use spsc::Change;
 
 use super::memory::{Kind, Memory};
-use super::stream::Reader;
-
-/// The message: 56 bytes, all seven words written, the first one its number.
-pub(crate) type Message = [u64; 7];
-
-/// Which of the two processes holds an arm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// Makes what is shared, and measures.
-    Lead,
-    /// Attaches, and answers.
-    Peer,
-}
 
 /// An arm in words, for both processes to make it from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,111 +61,12 @@ pub(crate) enum Spec {
     Syscall,
 }
 
-/// One way to pass messages, as one of the processes holds it.
-pub(crate) trait Arm {
-    /// Runs a slice and measures it, while the peer follows.
-    fn lead(&mut self, slice: Slice, timer: Timer) -> Samples;
-
-    /// Runs the other side of the same slice.
-    fn follow(&mut self, slice: Slice);
-}
-
-/// What both processes do in a row, without a word in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Slice {
-    /// A closed loop: message, answer, message, answer.
-    RoundTrips {
-        /// Not measured.
-        warm_up: u64,
-        /// Measured in blocks.
-        blocks: u64,
-        /// Measured one by one.
-        singles: u64,
-    },
-    /// The peer writes, the lead reads, both as fast as they can.
-    Stream {
-        /// What the lead does with a message.
-        reader: Reader,
-        /// How many.
-        messages: u64,
-    },
-}
-
-impl Slice {
-    /// Whether the peer only writes.
-    pub(crate) fn is_stream(&self) -> bool {
-        matches!(self, Self::Stream { .. })
-    }
-}
-
-/// What a slice has shown, in nanoseconds.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Samples {
-    /// For median and mean: each a mean of many messages.
-    pub(crate) centre: Vec<f64>,
-    /// For the tails.
-    pub(crate) tails: Vec<f64>,
-    /// Messages that the tails stand on.
-    pub(crate) messages: u64,
-}
-
-/// The clock, and what a start and a stop cost.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Timer {
-    clock: Clock,
-    /// What an empty interval shows.
-    pub(crate) cost_ns: f64,
-}
-
-impl Timer {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, cost_ns: clock.measure_cost_ns() }
-    }
-
-    #[inline(always)]
-    pub(crate) fn start(&self) -> u64 {
-        self.clock.start()
-    }
-
-    #[inline(always)]
-    pub(crate) fn stop(&self) -> u64 {
-        self.clock.stop()
-    }
-
-    /// The length of an interval in nanoseconds, without the clock's own part.
-    pub(crate) fn net_ns(&self, ticks: u64) -> f64 {
-        (self.clock.ticks_to_ns(ticks) - self.cost_ns).max(0.0)
-    }
-
-    /// The clock.
-    pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
-    }
-}
-
-/// One direction of an arm, to write to.
-pub(crate) trait Sender {
-    /// Passes a message on, or returns false where there is no room.
-    fn try_send(&mut self, message: &Message) -> bool;
-}
-
-/// One direction of an arm, to read from.
-pub(crate) trait Receiver {
-    /// Takes the next message, if there is one.
-    fn try_receive(&mut self) -> Option<Message>;
-
-    /// As `try_receive`, but reads the first word only.
-    fn try_receive_first(&mut self) -> Option<u64> {
-        self.try_receive().map(|message| message[0])
-    }
-}
-
 impl Spec {
     /// Where the arm lies and how long its parts are, in the order of cutting.
     pub(crate) fn parts(&self) -> Vec<(Kind, usize)> {
         match *self {
-            Self::SameLine { kind } => vec![(kind, floor::bytes(1))],
-            Self::Rotating { kind, lines } => vec![(kind, floor::bytes(lines)); 2],
+            Self::SameLine { kind } => vec![(kind, line_bytes(1))],
+            Self::Rotating { kind, lines } => vec![(kind, line_bytes(lines)); 2],
             Self::Spsc { kind, depth, change } => vec![(kind, spsc::bytes(depth, change)); 2],
             Self::Index { depth } => vec![(Kind::Usual, index::bytes(depth)); 2],
             Self::Kernel(Channel::Eventfd) => {
@@ -226,8 +112,8 @@ impl Spec {
             .map(|(kind, bytes)| memory.cut(kind, bytes))
             .collect::<Result<Vec<_>>>()?;
         Ok(match *self {
-            Self::SameLine { .. } => Box::new(floor::same_line(side, parts)?),
-            Self::Rotating { lines, .. } => Box::new(floor::rotating(side, parts, lines)?),
+            Self::SameLine { .. } => Box::new(measure::same_line(parts)?),
+            Self::Rotating { lines, .. } => Box::new(measure::floor(side, parts, lines)?),
             Self::Spsc { depth, change, .. } => spsc::make(side, parts, depth, change, descriptors)?,
             Self::Index { depth } => Box::new(index::make(side, parts, depth)?),
             Self::Kernel(channel) => kernel::make(side, channel, parts, descriptors)?,
@@ -235,14 +121,4 @@ impl Spec {
             Self::Syscall => Box::new(alone::Syscall),
         })
     }
-}
-
-/// The two parts of an arm with one direction each: what this side writes to, and what it reads from.
-fn directions<P>(side: Side, parts: Vec<P>) -> Result<(P, P)> {
-    let [to_peer, to_lead] =
-        <[P; 2]>::try_from(parts).map_err(|_| anyhow::anyhow!("an arm of two directions has two parts"))?;
-    Ok(match side {
-        Side::Lead => (to_peer, to_lead),
-        Side::Peer => (to_lead, to_peer),
-    })
 }

@@ -5,9 +5,10 @@ mod tests;
 
 use core::time::Duration;
 
-use super::arms::{Slice, Spec};
+use super::arms::Spec;
 use super::memory::Kind;
-use super::stream::Reader;
+use measure::Reader;
+use measure::Slice;
 
 /// Lines of the floor of whatever has no slots.
 pub(crate) const FLOOR_LINES: usize = 16;

@@ -18,9 +18,10 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use super::arms::{Arm, Side, Slice, Spec};
+use super::arms::Spec;
 use super::memory::{Kind, Memory};
 use super::watch::Watch;
+use measure::{Arm, Side, Slice};
 
 /// How long the peer has to get ready, to end a slice after the lead, and to end.
 const BOUND: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@ use std::time::Instant;
 use anyhow::Result;
 use ring_tune::Recorder;
 
-use super::arms::{Samples, Slice};
 use super::plan::{Plan, Source};
+use measure::{Samples, Slice};
 
 /// The most that the floor may move within a round: last over first, or first over last.
 const FLOOR_MOVES: f64 = 1.3;
@@ -112,8 +112,8 @@ fn run_closely(
         run_into(&mut last, series)?;
     }
     if let Some(edges) = &plan.edges {
-        let figure = |samples: &[Samples]| samples[fastest(samples, edges)].figure();
-        if has_moved(figure(&samples), figure(&last)) {
+        let floor_figure = |samples: &[Samples]| figure(&samples[fastest(samples, edges)]);
+        if has_moved(floor_figure(&samples), floor_figure(&last)) {
             return Ok(None);
         }
     }
@@ -128,41 +128,33 @@ impl Outcome {
     fn add(&mut self, plan: &Plan, samples: &[Samples]) {
         self.rounds += 1;
         for (figures, samples) in self.series.iter_mut().zip(samples) {
-            figures.push(samples.figure());
+            figures.push(figure(samples));
         }
         for (case, tally) in plan.cases.iter().zip(&mut self.tallies) {
             let source = &samples[fastest(samples, &case.source)];
-            let figure = source.figure();
+            let seen = figure(source);
             tally.centre.extend(&source.centre);
             for &ns in &source.tails {
                 tally.tails.record(ns);
             }
             tally.messages += source.messages;
-            tally.figures.push(figure);
+            tally.figures.push(seen);
             if let Some(floor) = &case.floor {
-                tally.ratios.push(figure / samples[fastest(samples, floor)].figure());
+                tally.ratios.push(seen / figure(&samples[fastest(samples, floor)]));
             }
         }
     }
 }
 
-impl Samples {
-    /// The one number that stands for the slices of a round.
-    fn figure(&self) -> f64 {
-        median(&self.centre)
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.centre.append(&mut other.centre);
-        self.tails.append(&mut other.tails);
-        self.messages += other.messages;
-    }
+/// The one number that stands for the slices of a round.
+fn figure(samples: &Samples) -> f64 {
+    median(&samples.centre)
 }
 
 /// The series of a source that was the fastest in this round.
 fn fastest(samples: &[Samples], source: &Source) -> usize {
-    let figure = |series: &usize| samples[*series].figure();
-    let series = source.series().iter().min_by(|one, other| figure(one).total_cmp(&figure(other)));
+    let figure_of = |series: &usize| figure(&samples[*series]);
+    let series = source.series().iter().min_by(|one, other| figure_of(one).total_cmp(&figure_of(other)));
     *series.expect("a source has one series or more")
 }
 

@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 use ring_shm::Report;
 use ring_tune::Clock;
 
-use super::arms::{Arm, Samples, Side, Slice, Timer};
 use super::memory::{Kind, Memory};
 use super::plan::Plan;
 use super::process::Peer;
+use measure::{Arm, Samples, Side, Slice, Timer};
 
 /// Both processes, ready to run slices.
 pub(crate) struct Session {

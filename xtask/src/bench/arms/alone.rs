@@ -3,10 +3,10 @@
 use core::hint::black_box;
 
 use anyhow::{Context, Result};
+use measure::exchange::{BLOCK, check, stamps};
+use measure::{Arm, Message, Receiver, Samples, Sender, Side, Slice, Timer};
 use ring_core::spsc::{Consumer, Layout, Producer};
 
-use super::{Arm, Message, Receiver, Samples, Sender, Side, Slice, Timer};
-use crate::bench::exchange::{BLOCK, check, stamps};
 use crate::bench::memory::Part;
 
 /// Fills a ring and empties it again, from one core. Only the pushes are measured.

@@ -26,9 +26,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use ring_core::Region;
 
-use super::duplex::Duplex;
-use super::{Arm, Message, Receiver, Sender, Side, directions};
 use crate::bench::memory::Part;
+use measure::{Arm, Duplex, Message, Receiver, Sender, Side, directions};
 
 /// An index on a line of its own, and none that the hardware fetches with it.
 #[derive(Debug)]

@@ -12,11 +12,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Serialize};
 
-use super::duplex::Duplex;
 use super::spsc::{self, Change};
-use super::{Arm, Message, Receiver, Sender, Side};
 use crate::bench::memory::Part;
 use crate::bench::watch;
+use measure::{Arm, Duplex, Message, Receiver, Sender, Side};
 
 /// Slots of the ring that an eventfd announces.
 pub(super) const DEPTH: u64 = 16;

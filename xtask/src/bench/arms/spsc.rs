@@ -1,19 +1,14 @@
 //! Our ring, one each way: as users get it, and with one thing changed.
-//!
-//! # Safety
-//!
-//! The one unsafe block reads the first word of a message in its slot, atomically, while its grant lives.
-#![allow(unsafe_code)]
 
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{Ordering, fence};
 use std::os::fd::OwnedFd;
 
 use anyhow::{Context, Result};
-use ring_core::spsc::{Consumer, Layout, PopError, Producer, PushError};
+use measure::{Arm, Duplex, Message, Sender, Side, corrupted, directions};
+use ring_core::spsc::{Consumer, Layout, Producer, PushError};
 use serde::{Deserialize, Serialize};
 
-use super::duplex::Duplex;
-use super::{Arm, Message, Receiver, Sender, Side, directions, kernel};
+use super::kernel;
 use crate::bench::memory::Part;
 
 /// In what a ring differs from what users get by default.
@@ -82,52 +77,6 @@ pub(super) fn make(
         }
         _ => Box::new(Duplex::new(producer, consumer)),
     })
-}
-
-impl Sender for Producer<Message, Part> {
-    #[inline(always)]
-    fn try_send(&mut self, message: &Message) -> bool {
-        match self.try_push(*message) {
-            Ok(()) => true,
-            Err(PushError::Full(_)) => false,
-            Err(PushError::Corrupted(_)) => corrupted(),
-        }
-    }
-}
-
-impl Receiver for Consumer<Message, Part> {
-    #[inline(always)]
-    fn try_receive(&mut self) -> Option<Message> {
-        match self.try_pop() {
-            Ok(message) => Some(message),
-            Err(PopError::Empty) => None,
-            Err(PopError::Closed | PopError::Corrupted) => corrupted(),
-        }
-    }
-
-    #[inline(always)]
-    fn try_receive_first(&mut self) -> Option<u64> {
-        match self.try_peek() {
-            Ok(grant) => {
-                let first = grant.as_ptr().cast::<u64>();
-                // SAFETY: the grant keeps the slot, which begins with an aligned word that the peer may touch too.
-                let first = unsafe { AtomicU64::from_ptr(first.as_ptr()) };
-                // ORDERING: Relaxed: the grant has acquired the message.
-                let word = first.load(Ordering::Relaxed);
-                grant.release();
-                Some(word)
-            }
-            Err(PopError::Empty) => None,
-            Err(PopError::Closed | PopError::Corrupted) => corrupted(),
-        }
-    }
-}
-
-/// Nobody closes a ring or writes rubbish to it here.
-#[cold]
-#[inline(never)]
-pub(super) fn corrupted() -> ! {
-    panic!("the ring between the two processes holds what it cannot")
 }
 
 /// Publishes behind a full fence.

@@ -1,3 +1,5 @@
+use measure::{Reader, Samples, Slice, Timer};
+use ring_tune::Clock;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 

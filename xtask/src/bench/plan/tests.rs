@@ -124,7 +124,7 @@ fn a_full_run_has_samples_for_every_percentile() {
 
     for series in &Suite::Stream.plan(full, true).series {
         if let Some(Slice::Stream { messages, .. }) = series.closely {
-            assert!(messages * 25 >= 1_000_000 && messages % (10 * crate::bench::stream::BLOCK) == 0);
+            assert!(messages * 25 >= 1_000_000 && messages % (10 * measure::STREAM_BLOCK) == 0);
         }
     }
 }

@@ -150,7 +150,7 @@ fn a_slice_that_was_disturbed_does_not_make_the_figure() {
 
 #[test]
 fn the_figure_of_a_slice_is_the_median_of_its_samples() {
-    assert_eq!(samples(&[90.0, 10.0, 20.0]).figure(), 20.0);
+    assert_eq!(figure(&samples(&[90.0, 10.0, 20.0])), 20.0);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::Scale;
-use crate::bench::stream::Reader;
+use measure::Reader;
 
 fn plan() -> Plan {
     let mut plan = Plan::new("pingpong", Scale { rounds: 1, quick: true, at_most: None }, true);

@@ -5,8 +5,8 @@ use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{Plan, Scale};
 use crate::bench::rounds::Outcome;
-use crate::bench::stream::Reader;
 use crate::bench::table::Table;
+use measure::Reader;
 
 const DEPTHS: [usize; 4] = [8, 16, 32, 1024];
 

@@ -4,15 +4,15 @@ use core::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use super::arms::{Message, Receiver, Samples, Sender, Timer};
-use super::exchange::{check, stamps, sum};
+use crate::exchange::{check, stamps, sum};
+use crate::{Message, Receiver, Samples, Sender, Timer};
 
 /// Messages in a block of the tails.
-pub(crate) const BLOCK: u64 = 1_000;
+pub const BLOCK: u64 = 1_000;
 
 /// What the reader does with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Reader {
+pub enum Reader {
     /// Reads the first word only.
     Fast,
     /// Adds up all seven words.

@@ -2,13 +2,12 @@
 
 use core::hint::black_box;
 
-use super::{Arm, Receiver, Samples, Sender, Slice, Timer};
-use crate::bench::exchange::{self, Exchange, check, sum};
-use crate::bench::stream;
+use crate::exchange::{self, Exchange, check, sum};
+use crate::{Arm, Receiver, Samples, Sender, Slice, Timer, stream};
 
 /// What this side writes to, what it reads from, and the number of the next message each way.
 #[derive(Debug)]
-pub(super) struct Duplex<S, R> {
+pub struct Duplex<S, R> {
     to: S,
     from: R,
     /// What the reader has added up, so that no word goes unread.
@@ -17,7 +16,8 @@ pub(super) struct Duplex<S, R> {
 }
 
 impl<S: Sender, R: Receiver> Duplex<S, R> {
-    pub(super) fn new(to: S, from: R) -> Self {
+    /// Nothing has been sent yet.
+    pub fn new(to: S, from: R) -> Self {
         Self { to, from, sum: 0, next: 0 }
     }
 

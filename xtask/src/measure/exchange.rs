@@ -8,13 +8,13 @@ mod tests;
 
 use core::hint::black_box;
 
-use super::arms::{Message, Samples, Slice, Timer};
+use crate::{Message, Samples, Slice, Timer};
 
 /// Round trips in a block.
-pub(crate) const BLOCK: u64 = 64;
+pub const BLOCK: u64 = 64;
 
 /// One exchange of numbered messages.
-pub(crate) trait Exchange {
+pub trait Exchange {
     /// Sends message `number` and returns when its answer is here.
     fn ping(&mut self, number: u64);
 
@@ -23,7 +23,7 @@ pub(crate) trait Exchange {
 }
 
 /// Runs a slice of round trips, and measures.
-pub(crate) fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: Timer) -> Samples {
+pub fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: Timer) -> Samples {
     let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
     let mut number = *next;
     let mut block_ticks = stamps(blocks);
@@ -57,7 +57,7 @@ pub(crate) fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, t
 }
 
 /// Runs the other side of a slice.
-pub(crate) fn follow(exchange: &mut impl Exchange, next: &mut u64, slice: Slice) {
+pub fn follow(exchange: &mut impl Exchange, next: &mut u64, slice: Slice) {
     let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
     let end = *next + warm_up + blocks * BLOCK + singles;
     for number in *next..end {
@@ -72,7 +72,7 @@ fn one_way_ns(ns: f64, round_trips: u64) -> f64 {
 }
 
 /// Room for stamps that is in the cache already.
-pub(crate) fn stamps(count: u64) -> Vec<u64> {
+pub fn stamps(count: u64) -> Vec<u64> {
     let mut stamps: Vec<u64> = (0..count).collect();
     black_box(&mut stamps);
     stamps
@@ -84,13 +84,13 @@ fn no_stream() -> ! {
 
 /// All seven words of a message.
 #[inline(always)]
-pub(crate) fn sum(message: &Message) -> u64 {
+pub fn sum(message: &Message) -> u64 {
     message.iter().fold(0, |sum, word| sum.wrapping_add(*word))
 }
 
 /// Each message comes once and in order.
 #[inline(always)]
-pub(crate) fn check(found: u64, expected: u64) {
+pub fn check(found: u64, expected: u64) {
     if found != expected {
         out_of_order(found, expected);
     }

@@ -6,7 +6,7 @@
 //!
 //! # Safety
 //!
-//! Lines are made over a [`Part`] that is long enough, which `Lines::new` checks and the value keeps. All words
+//! Lines are made over a [`Region`] that is long enough, which `Lines::new` checks and the value keeps. All words
 //! are atomics, and an index is masked to the number of lines.
 #![allow(unsafe_code)]
 
@@ -16,9 +16,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use ring_core::Region;
 
-use super::{Arm, Samples, Side, Slice, Timer, directions};
-use crate::bench::exchange::{self, Exchange};
-use crate::bench::memory::Part;
+use crate::exchange::{self, Exchange};
+use crate::{Arm, Samples, Side, Slice, Timer, directions};
 
 /// A line, with a word for each direction.
 #[derive(Debug)]
@@ -29,24 +28,25 @@ struct Line {
 }
 
 #[derive(Debug)]
-struct Lines {
+struct Lines<R> {
     first: NonNull<Line>,
     mask: usize,
-    _part: Part,
+    _region: R,
 }
 
 /// Memory for so many lines.
-pub(super) const fn bytes(lines: usize) -> usize {
+#[must_use]
+pub const fn line_bytes(lines: usize) -> usize {
     lines * size_of::<Line>()
 }
 
-impl Lines {
-    fn new(part: Part, count: usize) -> Result<Self> {
+impl<R: Region> Lines<R> {
+    fn new(region: R, count: usize) -> Result<Self> {
         ensure!(
-            count.is_power_of_two() && part.bytes() >= bytes(count),
+            count.is_power_of_two() && region.bytes() >= line_bytes(count),
             "too little memory for {count} lines"
         );
-        Ok(Self { first: part.base().cast(), mask: count - 1, _part: part })
+        Ok(Self { first: region.base().cast(), mask: count - 1, _region: region })
     }
 
     #[inline(always)]
@@ -61,13 +61,13 @@ impl Lines {
 
 /// Both words in one line.
 #[derive(Debug)]
-struct SameLine(Lines);
+struct SameLine<R>(Lines<R>);
 
 /// A row of lines for each direction.
 #[derive(Debug)]
-struct Rotating {
-    send: Lines,
-    receive: Lines,
+struct Rotating<R> {
+    send: Lines<R>,
+    receive: Lines<R>,
 }
 
 #[inline(always)]
@@ -84,7 +84,7 @@ fn wait_for(word: &AtomicU64, number: u64) {
     }
 }
 
-impl Exchange for SameLine {
+impl<R: Region> Exchange for SameLine<R> {
     #[inline(always)]
     fn ping(&mut self, number: u64) {
         let line = self.0.at(number);
@@ -100,7 +100,7 @@ impl Exchange for SameLine {
     }
 }
 
-impl Exchange for Rotating {
+impl<R: Region> Exchange for Rotating<R> {
     #[inline(always)]
     fn ping(&mut self, number: u64) {
         send(&self.send.at(number).to_peer, number);
@@ -132,14 +132,22 @@ impl<E: Exchange> Arm for Numbered<E> {
 }
 
 /// One line for both ways.
-pub(super) fn same_line(_: Side, parts: Vec<Part>) -> Result<impl Arm + 'static> {
+///
+/// # Errors
+///
+/// When there is no memory for it.
+pub fn same_line<R: Region + 'static>(parts: Vec<R>) -> Result<impl Arm + 'static> {
     let part = parts.into_iter().next();
     let part = part.ok_or_else(|| anyhow::anyhow!("the floor has one part"))?;
     Ok(Numbered { exchange: SameLine(Lines::new(part, 1)?), next: 1 })
 }
 
 /// As many lines each way as a ring has slots.
-pub(super) fn rotating(side: Side, parts: Vec<Part>, lines: usize) -> Result<impl Arm + 'static> {
+///
+/// # Errors
+///
+/// When there is too little memory for them.
+pub fn floor<R: Region + 'static>(side: Side, parts: Vec<R>, lines: usize) -> Result<impl Arm + 'static> {
     let (send, receive) = directions(side, parts)?;
     let exchange = Rotating { send: Lines::new(send, lines)?, receive: Lines::new(receive, lines)? };
     Ok(Numbered { exchange, next: 1 })
