@@ -6,6 +6,7 @@
 //! them, and ratios are formed within a round. No figure is ever a reason to fail.
 
 mod arms;
+mod compared;
 mod host;
 mod json;
 mod memory;
@@ -21,7 +22,7 @@ mod table;
 mod watch;
 
 use core::time::Duration;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ring_tune::Clock;
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     /// Rounds over all arms [default: 25, or 7 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
+    /// Other crates as well, in threads: builds them first, which needs the network
+    #[arg(long)]
+    compare: bool,
     /// What this program tells itself when it starts the other process
     #[arg(long, hide = true)]
     peer: Option<String>,
@@ -73,6 +77,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let scale = Scale {
         rounds: args.rounds.unwrap_or(if args.quick { 7 } else { 25 }),
         quick: args.quick,
+        compare: args.compare,
         at_most: args.quick.then(|| QUICK / u32::try_from(suites.len()).unwrap_or(1)),
     };
     let allowed: Vec<usize> = ring_tune::allowed_cpus()?.iter().collect();
@@ -81,6 +86,8 @@ pub(crate) fn run(args: Args) -> Result<()> {
         None => host::choose(&allowed),
     };
     let output = args.json.as_deref().map(Output::create).transpose()?;
+
+    let program = args.compare.then(compared::build).transpose()?;
 
     ring_tune::pin_to(cpus[0])?;
     let clock = Clock::new();
@@ -93,7 +100,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let mut rows = Vec::new();
     let mut disturbance = Disturbance::default();
     for suite in suites {
-        let (measured, seen) = run_suite(suite, scale, &host, clock)?;
+        let (measured, seen) = run_suite(suite, scale, &host, clock, program.as_deref())?;
         rows.extend(measured);
         disturbance = disturbance.and(seen);
     }
@@ -109,16 +116,21 @@ fn obtainable_memory() -> Result<ring_shm::Report> {
     Ok(report)
 }
 
-fn run_suite(suite: Suite, scale: Scale, host: &Host, clock: Clock) -> Result<(Vec<Row>, Disturbance)> {
-    let [lead, peer] = host.cpus;
-    let mut plan = suite.plan(scale, lead != peer);
+fn run_suite(
+    suite: Suite,
+    scale: Scale,
+    host: &Host,
+    clock: Clock,
+    program: Option<&Path>,
+) -> Result<(Vec<Row>, Disturbance)> {
+    let mut plan = suite.plan(scale, host.cpus[0] != host.cpus[1]);
     say(format_args!("\n{}\n\n", suite.title()))?;
     if plan.cases.is_empty() {
         say_what_is_missing(&plan)?;
         return Ok((vec![], Disturbance::default()));
     }
 
-    let mut session = Session::start(&plan, peer, clock)?;
+    let mut session = Session::start(&plan, host.cpus, clock, program)?;
     for (kind, report) in session.reports() {
         match kind {
             Kind::Huge if report.fall_back.is_some() => plan.forget(Kind::Huge, "no free pages of 2 MiB"),

@@ -13,6 +13,7 @@ mod tests;
 use std::os::fd::OwnedFd;
 
 use anyhow::Result;
+use measure::threads::Threads;
 use measure::{Arm, Side, line_bytes};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,8 @@ pub(crate) enum Spec {
     },
     /// One system call.
     Syscall,
+    /// Two threads of another program, beside the arms of other crates.
+    Threads(Threads),
 }
 
 impl Spec {
@@ -72,7 +75,7 @@ impl Spec {
             Self::Kernel(Channel::Eventfd) => {
                 vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2]
             }
-            Self::Kernel(_) | Self::Syscall => vec![],
+            Self::Kernel(_) | Self::Syscall | Self::Threads(_) => vec![],
             Self::PushAlone { depth } => vec![(Kind::Usual, spsc::bytes(depth, Change::None))],
         }
     }
@@ -119,6 +122,7 @@ impl Spec {
             Self::Kernel(channel) => kernel::make(side, channel, parts, descriptors)?,
             Self::PushAlone { depth } => alone::push_alone(side, parts, depth)?,
             Self::Syscall => Box::new(alone::Syscall),
+            Self::Threads(_) => Box::new(alone::Absent),
         })
     }
 }

@@ -5,10 +5,12 @@ mod tests;
 
 use core::time::Duration;
 
-use super::arms::Spec;
-use super::memory::Kind;
 use measure::Reader;
 use measure::Slice;
+use measure::threads::Threads;
+
+use super::arms::Spec;
+use super::memory::Kind;
 
 /// Lines of the floor of whatever has no slots.
 pub(crate) const FLOOR_LINES: usize = 16;
@@ -20,6 +22,8 @@ pub(crate) struct Scale {
     pub(crate) rounds: u32,
     /// Shorter slices.
     pub(crate) quick: bool,
+    /// Other crates as well.
+    pub(crate) compare: bool,
     /// No round begins after this time in a suite.
     pub(crate) at_most: Option<Duration>,
 }
@@ -100,7 +104,7 @@ impl Plan {
         if self.takes(name, spec.needs_one_cpu()) {
             let (closely, afterwards) = round_trip_slices(&spec, self.scale);
             let source = Source::One(self.series(spec, closely, afterwards));
-            self.add(name, source, spec.kind(), floor_lines(&spec));
+            self.add(name, source, &spec);
         }
     }
 
@@ -111,7 +115,7 @@ impl Plan {
             // What calls the kernel for each message takes twenty times as long.
             let messages = if spec.channel().is_some() { messages / 2 } else { messages };
             let source = Source::One(self.series(spec, Some(Slice::Stream { reader, messages }), None));
-            self.add(name, source, spec.kind(), floor_lines(&spec));
+            self.add(name, source, &spec);
         }
     }
 
@@ -123,7 +127,8 @@ impl Plan {
                 let series = &mut self.series[series];
                 series.afterwards = round_trip_slices(&self.specs[series.arm], self.scale).1;
             }
-            self.add(name, source, Kind::Usual, FLOOR_LINES);
+            let usual = Spec::Rotating { kind: Kind::Usual, lines: FLOOR_LINES };
+            self.add(name, source, &usual);
         }
     }
 
@@ -154,8 +159,8 @@ impl Plan {
         takes
     }
 
-    fn add(&mut self, name: &str, source: Source, kind: Kind, lines: usize) {
-        let floor = self.pair.then(|| self.floor(kind, lines));
+    fn add(&mut self, name: &str, source: Source, spec: &Spec) {
+        let floor = self.pair.then(|| self.floor_of(spec));
         self.cases.push(Case { name: name.into(), source, floor });
     }
 
@@ -166,7 +171,20 @@ impl Plan {
     /// a migratory state do, save its owner the upgrade. `pingpong` has it as a case of its own. Nobody needs to know
     /// its tails, unless it is a case.
     fn floor(&mut self, kind: Kind, lines: usize) -> Source {
-        let specs = [1, lines].map(|lines| Spec::Rotating { kind, lines });
+        self.fastest([1, lines].map(|lines| Spec::Rotating { kind, lines }))
+    }
+
+    /// The floor of an arm: with as many lines as its ring has slots, in the same memory, between two threads where its
+    /// sides are threads.
+    fn floor_of(&mut self, spec: &Spec) -> Source {
+        let lines = floor_lines(spec);
+        match spec {
+            Spec::Threads(_) => self.fastest([1, lines].map(|lines| Spec::Threads(Threads::Floor { lines }))),
+            _ => self.floor(spec.kind(), lines),
+        }
+    }
+
+    fn fastest(&mut self, specs: [Spec; 2]) -> Source {
         Source::Fastest(specs.map(|spec| {
             let arm = index_of(&mut self.specs, spec);
             let known = self.series.iter().position(|series| series.arm == arm);
@@ -184,6 +202,7 @@ impl Plan {
 fn floor_lines(spec: &Spec) -> usize {
     match *spec {
         Spec::Spsc { depth, .. } | Spec::Index { depth } => usize::try_from(depth).unwrap_or(FLOOR_LINES),
+        Spec::Threads(Threads::Pair { depth, .. }) => depth,
         _ => FLOOR_LINES,
     }
 }

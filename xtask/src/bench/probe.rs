@@ -10,10 +10,10 @@
 
 use core::hint::black_box;
 
+use measure::Message;
 use ring_core::spsc::{Consumer, Producer};
 
 use super::memory::Part;
-use measure::Message;
 
 /// Pushes a message of 56 bytes, or returns false.
 // SAFETY: no other symbol has this name.

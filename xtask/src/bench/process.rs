@@ -14,6 +14,7 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use measure::{Arm, Side, Slice};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use super::arms::Spec;
 use super::memory::{Kind, Memory};
 use super::watch::Watch;
-use measure::{Arm, Side, Slice};
 
 /// How long the peer has to get ready, to end a slice after the lead, and to end.
 const BOUND: Duration = Duration::from_secs(10);
@@ -100,6 +100,13 @@ impl Peer {
             watch.progress();
         }
         Ok(())
+    }
+
+    /// Says that the run gets on, though the peer has nothing to do.
+    pub(crate) fn is_idle(&self) {
+        if let Some(watch) = &self.watch {
+            watch.progress();
+        }
     }
 
     /// Its process id.

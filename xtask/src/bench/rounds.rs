@@ -9,10 +9,10 @@ mod tests;
 use std::time::Instant;
 
 use anyhow::Result;
+use measure::{Samples, Slice};
 use ring_tune::Recorder;
 
 use super::plan::{Plan, Source};
-use measure::{Samples, Slice};
 
 /// The most that the floor may move within a round: last over first, or first over last.
 const FLOOR_MOVES: f64 = 1.3;

@@ -1,25 +1,32 @@
 //! The arms of a plan, made in both processes, for as long as a suite runs.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
+use measure::threads::Threads;
+use measure::{Arm, Samples, Side, Slice, Timer};
 use ring_shm::Report;
 use ring_tune::Clock;
 
+use super::arms::Spec;
+use super::compared::Compared;
 use super::memory::{Kind, Memory};
 use super::plan::Plan;
 use super::process::Peer;
-use measure::{Arm, Samples, Side, Slice, Timer};
 
 /// Both processes, ready to run slices.
 pub(crate) struct Session {
     arms: Vec<Box<dyn Arm>>,
     peer: Peer,
+    /// Runs the arms that are threads, which count for themselves.
+    compared: Option<Compared>,
     timer: Timer,
     reports: Vec<(Kind, Report)>,
 }
 
 impl Session {
     /// Makes memory, arms and peer.
-    pub(crate) fn start(plan: &Plan, peer_cpu: usize, clock: Clock) -> Result<Self> {
+    pub(crate) fn start(plan: &Plan, cpus: [usize; 2], clock: Clock, program: Option<&Path>) -> Result<Self> {
         let mut memory = make_memory(plan)?;
         let mut arms = Vec::new();
         let mut theirs = Vec::new();
@@ -34,13 +41,21 @@ impl Session {
             arms.push(spec.make(Side::Lead, &mut memory, ours)?);
             theirs.push((*spec, peers));
         }
-        let peer = Peer::start(peer_cpu, &memory, theirs)?;
-        Ok(Self { arms, peer, timer: Timer::new(clock), reports: memory.reports() })
+        let compared =
+            program.map(|program| Compared::start(program, cpus, threads(plan).collect())).transpose()?;
+        let peer = Peer::start(cpus[1], &memory, theirs)?;
+        Ok(Self { arms, peer, compared, timer: Timer::new(clock), reports: memory.reports() })
     }
 
     /// Runs a slice of a series in both processes.
     pub(crate) fn run(&mut self, plan: &Plan, series: usize, slice: Slice) -> Result<Samples> {
         let arm = plan.series[series].arm;
+        if let (Spec::Threads(wanted), Some(compared)) = (plan.specs[arm], &mut self.compared) {
+            let number = threads(plan).position(|threads| threads == wanted);
+            let samples = compared.run(number.context("an arm that was not made")?, slice)?;
+            self.peer.is_idle();
+            return Ok(samples);
+        }
         self.peer.follow(arm, slice)?;
         let samples = self.arms[arm].lead(slice, self.timer);
         self.peer.wait_for_answer()?;
@@ -61,6 +76,14 @@ impl Session {
     pub(crate) fn peer_id(&self) -> u32 {
         self.peer.id()
     }
+}
+
+/// The arms of the program of the comparison.
+fn threads(plan: &Plan) -> impl Iterator<Item = Threads> {
+    plan.specs.iter().filter_map(|spec| match spec {
+        Spec::Threads(threads) => Some(*threads),
+        _ => None,
+    })
 }
 
 fn make_memory(plan: &Plan) -> Result<Memory> {

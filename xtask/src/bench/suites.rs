@@ -4,6 +4,8 @@ pub(crate) mod breakdown;
 pub(crate) mod pingpong;
 pub(crate) mod stream;
 
+use measure::threads::Queue;
+
 use super::plan::{Plan, Scale};
 use super::rounds::{Outcome, Spread};
 
@@ -50,6 +52,21 @@ impl Suite {
             Self::Breakdown => breakdown::reading(plan, outcome),
         }
     }
+}
+
+/// Other crates, and what they are called in the names of cases.
+const RIVALS: [(&str, Queue); 5] = [
+    ("rtrb", Queue::Rtrb),
+    ("crossbeam", Queue::Crossbeam),
+    ("ringbuf", Queue::Ringbuf),
+    ("iceoryx2", Queue::Iceoryx2),
+    ("disruptor", Queue::Disruptor),
+];
+
+/// A case over each of its rivals, a line each. Nothing where they were not measured.
+fn compared<const N: usize>(plan: &Plan, outcome: &Outcome, case: &str, rivals: [&str; N]) -> String {
+    let line = |rival| ratio(plan, outcome, case, rival).map(|over| format!("{case} over {rival}: {over}\n"));
+    rivals.into_iter().filter_map(line).collect()
 }
 
 /// The figure of a case in each round that counts.

@@ -4,8 +4,10 @@
 mod duplex;
 pub mod exchange;
 mod lines;
+mod many;
 mod ring;
 mod stream;
+pub mod threads;
 
 use anyhow::Result;
 use ring_tune::Clock;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use duplex::Duplex;
 pub use lines::{floor, line_bytes, same_line};
+pub use many::{Readers, Writers};
 pub use ring::corrupted;
 pub use stream::{BLOCK as STREAM_BLOCK, Reader};
 

@@ -40,6 +40,9 @@ pub const fn line_bytes(lines: usize) -> usize {
     lines * size_of::<Line>()
 }
 
+// SAFETY: the pointer is into the region, which the value keeps and sends along.
+unsafe impl<R: Send> Send for Lines<R> {}
+
 impl<R: Region> Lines<R> {
     fn new(region: R, count: usize) -> Result<Self> {
         ensure!(

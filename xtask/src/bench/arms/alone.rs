@@ -17,9 +17,9 @@ struct PushAlone {
     depth: u64,
 }
 
-/// Nobody: the peer has nothing to do.
+/// Nobody: this process has nothing to do.
 #[derive(Debug)]
-struct Absent;
+pub(super) struct Absent;
 
 /// Makes one side.
 pub(super) fn push_alone(side: Side, parts: Vec<Part>, depth: u64) -> Result<Box<dyn Arm>> {

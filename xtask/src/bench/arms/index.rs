@@ -24,10 +24,10 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
+use measure::{Arm, Duplex, Message, Receiver, Sender, Side, directions};
 use ring_core::Region;
 
 use crate::bench::memory::Part;
-use measure::{Arm, Duplex, Message, Receiver, Sender, Side, directions};
 
 /// An index on a line of its own, and none that the hardware fetches with it.
 #[derive(Debug)]

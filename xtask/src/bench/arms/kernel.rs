@@ -5,6 +5,7 @@
 use std::os::fd::OwnedFd;
 
 use anyhow::{Context, Result};
+use measure::{Arm, Duplex, Message, Receiver, Sender, Side};
 use ring_core::spsc::{Consumer, Producer};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{read, write};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::spsc::{self, Change};
 use crate::bench::memory::Part;
 use crate::bench::watch;
-use measure::{Arm, Duplex, Message, Receiver, Sender, Side};
 
 /// Slots of the ring that an eventfd announces.
 pub(super) const DEPTH: u64 = 16;

@@ -20,7 +20,7 @@ fn the_document_has_the_documented_keys() {
     memory.create(Kind::Base, &[1]).unwrap();
     let (_, report) = memory.reports().pop().unwrap();
     let host = Host::look([0, 1], &Clock::monotonic(), &report);
-    let scale = crate::bench::plan::Scale { rounds: 1, quick: true, at_most: None };
+    let scale = crate::bench::plan::Scale { rounds: 1, quick: true, compare: false, at_most: None };
     let plan = Suite::Pingpong.plan(scale, true);
     let outcome = Outcome { tallies: vec![Tally::default(); plan.cases.len()], ..Outcome::default() };
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::bench::suites::Suite;
 
-const SCALE: Scale = Scale { rounds: 1, quick: true, at_most: None };
+const SCALE: Scale = Scale { rounds: 1, quick: true, compare: false, at_most: None };
 
 fn cases(suite: Suite, pair: bool) -> Vec<String> {
     suite.plan(SCALE, pair).cases.into_iter().map(|case| case.name).collect()
@@ -113,7 +113,7 @@ fn what_the_host_lacks_is_taken_out_and_named() {
 
 #[test]
 fn a_full_run_has_samples_for_every_percentile() {
-    let full = Scale { rounds: 25, quick: false, at_most: None };
+    let full = Scale { rounds: 25, quick: false, compare: false, at_most: None };
     let plan = Suite::Pingpong.plan(full, true);
     let ring = plan.cases.iter().find(|case| case.name == "spsc").unwrap();
     let [series] = ring.source.series() else { panic!("a ring is one series") };

@@ -5,7 +5,7 @@ use crate::bench::plan::{FLOOR_LINES, Scale};
 
 /// A plan with the floor (series 0 and 1) and one ring (series 2).
 fn plan(rounds: u32) -> Plan {
-    let mut plan = Plan::new("pingpong", Scale { rounds, quick: true, at_most: None }, true);
+    let mut plan = Plan::new("pingpong", Scale { rounds, quick: true, compare: false, at_most: None }, true);
     let ring = Spec::Spsc { kind: Kind::Usual, depth: 16, change: Change::None };
     plan.floor_case("floor", Kind::Usual, FLOOR_LINES);
     plan.round_trips("spsc", ring);
@@ -86,7 +86,7 @@ fn the_floor_moves_when_its_faster_part_does() {
 
 #[test]
 fn a_round_begins_and_ends_with_the_floor_and_the_order_between_changes() {
-    let mut plan = Plan::new("stream", Scale { rounds: 6, quick: true, at_most: None }, true);
+    let mut plan = Plan::new("stream", Scale { rounds: 6, quick: true, compare: false, at_most: None }, true);
     for change in [
         Change::None,
         Change::PrefetchOff,
@@ -127,7 +127,8 @@ fn no_round_begins_when_the_time_is_up_but_one_always_runs() {
 
 #[test]
 fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
-    let mut plan = Plan::new("pingpong", Scale { rounds: 2, quick: true, at_most: None }, false);
+    let mut plan =
+        Plan::new("pingpong", Scale { rounds: 2, quick: true, compare: false, at_most: None }, false);
     plan.round_trips("syscall", Spec::Syscall);
     let outcome = run_all(&plan, |_| samples(&[200.0]));
     assert_eq!((outcome.rounds, outcome.dropped), (2, 0));

@@ -1,11 +1,13 @@
+use measure::Reader;
+
 use super::*;
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::Scale;
-use measure::Reader;
 
 fn plan() -> Plan {
-    let mut plan = Plan::new("pingpong", Scale { rounds: 1, quick: true, at_most: None }, true);
+    let mut plan =
+        Plan::new("pingpong", Scale { rounds: 1, quick: true, compare: false, at_most: None }, true);
     let ring = Spec::Spsc { kind: Kind::Usual, depth: 16, change: Change::None };
     plan.round_trips("spsc", ring);
     plan
@@ -45,7 +47,7 @@ fn what_is_missing_is_null() {
 
 #[test]
 fn of_a_stream_all_but_the_centre_comes_from_blocks_of_messages() {
-    let mut plan = Plan::new("stream", Scale { rounds: 1, quick: true, at_most: None }, true);
+    let mut plan = Plan::new("stream", Scale { rounds: 1, quick: true, compare: false, at_most: None }, true);
     plan.stream("index/8", Spec::Index { depth: 8 }, Reader::Equal);
     let mut tally = Tally { centre: vec![8.0, 7.0, 9.0], messages: 300_000, ..Tally::default() };
     for ns in 1..=100 {

@@ -1,12 +1,13 @@
 //! What each part of a message costs, one change at a time.
 
+use measure::Reader;
+
 use super::{difference, differences, figure, figures};
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
 use crate::bench::rounds::{Outcome, Spread};
 use crate::bench::table::{Table, time};
-use measure::Reader;
 
 /// Slots of the ring that shows what translation costs: 1 MiB each way. A ring of the usual depth lies in one or
 /// two pages, where there is nothing to show.

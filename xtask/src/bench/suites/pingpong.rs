@@ -1,6 +1,8 @@
 //! One-way time of a message in a closed loop.
 
-use super::{figure, ratio};
+use measure::threads::{Queue, Threads};
+
+use super::{RIVALS, compared, figure, ratio};
 use crate::bench::arms::{Change, Channel, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
@@ -24,6 +26,11 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     for (name, channel) in [("pipe", Channel::Pipe), ("unix", Channel::Unix), ("eventfd", Channel::Eventfd)] {
         plan.round_trips(name, Spec::Kernel(channel));
     }
+    if scale.compare {
+        for (name, queue) in core::iter::once(("spsc-threads", Queue::Spsc)).chain(RIVALS) {
+            plan.round_trips(name, Spec::Threads(Threads::Pair { queue, depth: FLOOR_LINES }));
+        }
+    }
     plan
 }
 
@@ -38,6 +45,7 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
              takes between these cores: what is above 1 is the protocol, the rest is the hardware.\n"
         );
     }
+    text += &compared(plan, outcome, "spsc-threads", RIVALS.map(|(name, _)| name));
     for (case, what) in [("pipe", "pipe"), ("unix", "Unix socket"), ("eventfd", "ring that an eventfd wakes")]
     {
         if let (Some(over), Some(ns)) = (ratio(plan, outcome, case, "spsc"), of(case)) {

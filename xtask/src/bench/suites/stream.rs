@@ -1,14 +1,18 @@
 //! Time per message, as fast as they go.
 
-use super::ratio;
+use measure::Reader;
+use measure::threads::{Queue, Threads};
+
+use super::{RIVALS, compared, ratio};
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{Plan, Scale};
 use crate::bench::rounds::Outcome;
 use crate::bench::table::Table;
-use measure::Reader;
 
 const DEPTHS: [usize; 4] = [8, 16, 32, 1024];
+
+const COMPARED_DEPTHS: [usize; 2] = [16, 1024];
 
 /// What follows the depth in a name, and the reader that it means.
 const READERS: [(&str, Reader); 3] = [("", Reader::Equal), ("/fast", Reader::Fast), ("/slow", Reader::Slow)];
@@ -26,6 +30,20 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
             plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader);
         }
     }
+    if scale.compare {
+        for depth in COMPARED_DEPTHS {
+            for (name, queue) in core::iter::once(("spsc-threads", Queue::Spsc)).chain(RIVALS) {
+                let pair = Spec::Threads(Threads::Pair { queue, depth });
+                plan.stream(&format!("{name}/{depth}"), pair, Reader::Equal);
+            }
+        }
+        for threads in [1, 2] {
+            let depth = 1024;
+            let many =
+                |queue| Spec::Threads(Threads::Many { queue, depth, producers: threads, consumers: threads });
+            plan.stream(&format!("crossbeam/{threads}-{threads}"), many(Queue::Crossbeam), Reader::Equal);
+        }
+    }
     plan
 }
 
@@ -39,5 +57,11 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         }));
         table.push(line);
     }
-    if outcome.rounds == 0 { String::new() } else { table.to_string() }
+    let mut text = if outcome.rounds == 0 { String::new() } else { table.to_string() };
+    for depth in COMPARED_DEPTHS {
+        let rivals = RIVALS.map(|(name, _)| format!("{name}/{depth}"));
+        text +=
+            &compared(plan, outcome, &format!("spsc-threads/{depth}"), rivals.each_ref().map(String::as_str));
+    }
+    text
 }
