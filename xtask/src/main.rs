@@ -7,6 +7,7 @@
 mod arm;
 mod bench;
 mod ci;
+mod fuzz;
 mod lint;
 mod loom;
 mod say;
@@ -36,6 +37,8 @@ enum Command {
     Test(test::Args),
     /// The loom models: the interleavings of small rings, with a bounded number of preemptions
     Loom(loom::Args),
+    /// Hostile peers: whatever they write, the other side gets typed errors and stays inside the region
+    Fuzz(fuzz::Args),
     /// Format, clippy, documentation, dependency directions, ordering and safety comments, no_std, machine code
     Lint,
     /// The tests of ring-core on 64-bit Arm under QEMU, and a bare-metal build
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args).map(succeeded),
         Command::Test(args) => test::run(&args),
         Command::Loom(args) => loom::run(&args).map(succeeded),
+        Command::Fuzz(args) => fuzz::run(&args).map(succeeded),
         Command::Lint => lint::run().map(succeeded),
         Command::Arm => arm::run().map(succeeded),
         Command::Ci => ci::run(),

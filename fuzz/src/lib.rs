@@ -1,0 +1,91 @@
+//! What the targets share: memory between guard pages, and the peer that writes rubbish into it.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use ring_core::{REGION_ALIGN, Region};
+
+const PAGE_BYTES: usize = 4096;
+
+/// A region with a page on either side that nobody can touch; it ends where the upper one begins.
+pub struct Fenced {
+    mapping: NonNull<u8>,
+    mapping_bytes: usize,
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Fenced {
+    pub fn new(bytes: usize) -> Self {
+        let bytes = bytes.next_multiple_of(REGION_ALIGN);
+        let inside = bytes.next_multiple_of(PAGE_BYTES);
+        let mapping_bytes = inside + 2 * PAGE_BYTES;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let mapping =
+            unsafe { libc::mmap(std::ptr::null_mut(), mapping_bytes, libc::PROT_NONE, flags, -1, 0) };
+        assert_ne!(mapping, libc::MAP_FAILED);
+        let mapping = NonNull::new(mapping.cast::<u8>()).expect("a mapping is not at 0");
+        // SAFETY: all of this lies in the mapping.
+        let (first, base) = unsafe {
+            let first = mapping.add(PAGE_BYTES);
+            (first, first.add(inside - bytes))
+        };
+        // SAFETY: the pages between the guards, which nobody uses yet.
+        let opened =
+            unsafe { libc::mprotect(first.as_ptr().cast(), inside, libc::PROT_READ | libc::PROT_WRITE) };
+        assert_eq!(opened, 0);
+        Self { mapping, mapping_bytes, base, bytes }
+    }
+
+    /// Writes rubbish into one word.
+    pub fn spoil(&self, spoil: &Spoil) {
+        let words = self.bytes / 8;
+        // Most of what matters lies in the header.
+        let index = if spoil.header { spoil.place as usize % 64 } else { spoil.place as usize } % words;
+        // SAFETY: the index is below the number of words, which lie in the region.
+        let word = unsafe { AtomicU64::from_ptr(self.base.cast::<u64>().add(index).as_ptr()) };
+        let value = match spoil.value {
+            Value::Raw(value) => value,
+            Value::Near(delta) => word.load(Ordering::Relaxed).wrapping_add_signed(delta.into()),
+            Value::Flip(bit) => word.load(Ordering::Relaxed) ^ (1 << (bit % 64)),
+            Value::Shifted(value, by) => u64::from(value) << (by % 64),
+        };
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, and nobody uses it any more.
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
+    }
+}
+
+// SAFETY: the mapping stays where it is, is readable, writable, zeroed, and reached through atomics and handles only.
+unsafe impl Region for Fenced {
+    fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// What the peer writes where.
+#[derive(Debug, Arbitrary)]
+pub struct Spoil {
+    header: bool,
+    place: u16,
+    value: Value,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Value {
+    Raw(u64),
+    Near(i8),
+    Flip(u8),
+    Shifted(u8, u8),
+}
