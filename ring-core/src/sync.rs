@@ -12,6 +12,8 @@
 //! region and that their slot was claimed by the ring's protocol.
 #![allow(unsafe_code, missing_docs)]
 
+pub(crate) mod bytes;
+
 use core::ptr::NonNull;
 
 use crate::Message;
