@@ -10,10 +10,10 @@
 
 #[cfg(loom)]
 pub(crate) use model::{Access, Word, Words};
-#[cfg(not(loom))]
-pub(crate) use native::{Access, Word, Words};
 #[cfg(all(test, not(loom)))]
 pub(crate) use native::record;
+#[cfg(not(loom))]
+pub(crate) use native::{Access, Word, Words};
 
 /// Bytes of a word of the ring, as positions count them.
 pub(crate) const WORD_BYTES: usize = 8;
