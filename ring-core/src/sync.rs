@@ -13,6 +13,8 @@
 #![allow(unsafe_code, missing_docs)]
 
 pub(crate) mod bytes;
+#[cfg(not(loom))]
+mod copy;
 
 use core::ptr::NonNull;
 

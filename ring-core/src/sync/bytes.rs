@@ -23,11 +23,7 @@ mod native {
     use core::ptr::NonNull;
 
     use super::WORD_BYTES;
-    use crate::sync::{AtomicU64, Ordering};
-
-    /// Length in bytes from which a copy by the processor's own string instruction is faster than one by words.
-    #[cfg(target_arch = "x86_64")]
-    const LONG: usize = 512;
+    use crate::sync::{AtomicU64, Ordering, copy};
 
     /// A word of the ring, as a header.
     #[derive(Debug)]
@@ -113,16 +109,16 @@ mod native {
         /// The words lie in the ring, `offset` is a multiple of 8, and this side may write them.
         #[inline(always)]
         pub(crate) unsafe fn write(self, offset: usize, bytes: &[u8]) {
-            #[cfg(target_arch = "x86_64")]
-            if bytes.len() >= LONG {
-                let whole = bytes.len() / WORD_BYTES * WORD_BYTES;
-                // SAFETY: the caller's promise covers the whole words.
-                unsafe { self.write_long(offset, &bytes[..whole]) };
-                // SAFETY: the rest is one word at most, and covered by the caller's promise.
-                return unsafe { self.write_words(offset + whole, &bytes[whole..]) };
-            }
+            #[cfg(not(test))]
+            let wide = copy::wide_part(bytes.len());
+            #[cfg(test)]
+            let wide = if record::is_on() { 0 } else { copy::wide_part(bytes.len()) };
             // SAFETY: the caller's promise.
-            unsafe { self.write_words(offset, bytes) };
+            let to = unsafe { self.address(offset) };
+            // SAFETY: both ranges have that length.
+            unsafe { copy::copy(to.as_ptr(), bytes.as_ptr(), wide) };
+            // SAFETY: the caller's promise.
+            unsafe { self.write_words(offset + wide, &bytes[wide..]) };
         }
 
         /// # Safety
@@ -183,11 +179,12 @@ mod native {
         /// The words lie in the ring, and `offset` is a multiple of 8.
         #[inline(always)]
         pub(crate) unsafe fn read(self, offset: usize, bytes: &mut [u8]) {
-            #[cfg(target_arch = "x86_64")]
-            if bytes.len() >= LONG {
-                // SAFETY: the caller's promise.
-                return unsafe { self.read_long(offset, bytes) };
-            }
+            let (wide, bytes) = bytes.split_at_mut(copy::wide_part(bytes.len()));
+            // SAFETY: the caller's promise.
+            let from = unsafe { self.address(offset) };
+            // SAFETY: both ranges have that length.
+            unsafe { copy::copy(wide.as_mut_ptr(), from.as_ptr(), wide.len()) };
+            let offset = offset + wide.len();
             let first = offset / WORD_BYTES;
             let whole = bytes.len() / WORD_BYTES;
             let to = NonNull::from(&mut *bytes).cast::<u64>();
@@ -211,38 +208,6 @@ mod native {
             }
         }
 
-        /// Copies by the string instruction. To the compiler it is opaque, to the processor a row of stores that
-        /// come before any later one, so a peer that writes meanwhile spoils bytes and nothing else.
-        ///
-        /// # Safety
-        ///
-        /// As [`write`](Self::write).
-        #[cfg(target_arch = "x86_64")]
-        #[inline(always)]
-        unsafe fn write_long(self, offset: usize, bytes: &[u8]) {
-            #[cfg(test)]
-            if record::is_on() {
-                // SAFETY: the caller's promise. Byte by byte is as good as word by word, and can be recorded.
-                return unsafe { self.write_words(offset, bytes) };
-            }
-            // SAFETY: the caller's promise.
-            let to = unsafe { self.address(offset) };
-            // SAFETY: both ranges have that length, and the direction flag is clear.
-            unsafe { copy(to.as_ptr(), bytes.as_ptr(), bytes.len()) };
-        }
-
-        /// # Safety
-        ///
-        /// As [`read`](Self::read).
-        #[cfg(target_arch = "x86_64")]
-        #[inline(always)]
-        unsafe fn read_long(self, offset: usize, bytes: &mut [u8]) {
-            // SAFETY: the caller's promise.
-            let from = unsafe { self.address(offset) };
-            // SAFETY: both ranges have that length, and the direction flag is clear.
-            unsafe { copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
-        }
-
         /// Tells loom that a grant reads the bytes; here there is nobody to tell.
         pub(crate) unsafe fn reading(self, _offset: usize, _len: usize) -> Access {
             Access
@@ -251,24 +216,6 @@ mod native {
         /// As [`reading`](Self::reading), writes.
         pub(crate) unsafe fn writing(self, _offset: usize, _len: usize) -> Access {
             Access
-        }
-    }
-
-    /// # Safety
-    ///
-    /// Both ranges are valid, and do not overlap.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise; the direction flag is clear wherever Rust code runs.
-        unsafe {
-            core::arch::asm!(
-                "rep movsb",
-                inout("rcx") bytes => _,
-                inout("rdi") to => _,
-                inout("rsi") from => _,
-                options(nostack, preserves_flags),
-            );
         }
     }
 
