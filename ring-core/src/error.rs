@@ -20,6 +20,12 @@ pub enum Error {
         /// The smallest that would do.
         needed: usize,
     },
+    /// The size asked for is none that a byte ring can have.
+    #[error("a byte ring of {ring_bytes} bytes: ask for a power of two of 64 or more")]
+    BadRingBytes {
+        /// What was asked for.
+        ring_bytes: usize,
+    },
     /// The number of participants asked for is none that an mpmc ring can have.
     #[error("a ring for {participants} participants: ask for 1 to 1,023")]
     BadParticipants {

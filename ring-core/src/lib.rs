@@ -9,6 +9,8 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("ring-core needs 64-bit atomics, which this target lacks");
 
+pub mod bytes;
+mod delivery;
 mod error;
 mod header;
 mod liveness;

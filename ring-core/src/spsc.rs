@@ -42,7 +42,8 @@ mod producer;
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
-pub use consumer::{Consumer, Delivery, Drain, PopError};
+pub use crate::delivery::Delivery;
+pub use consumer::{Consumer, Drain, PopError};
 pub use grant::{ReadGrant, WriteGrant};
 pub use layout::Layout;
 pub use producer::{Producer, PushError};

@@ -12,6 +12,9 @@
 //! region and that their slot was claimed by the ring's protocol.
 #![allow(unsafe_code, missing_docs)]
 
+pub(crate) mod bytes;
+#[cfg(not(loom))]
+mod copy;
 #[cfg(loom)]
 mod mutant;
 

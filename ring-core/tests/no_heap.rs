@@ -1,7 +1,7 @@
 //! A ring in a static, with nothing but core.
 
 use ring_core::spsc::{Layout, create};
-use ring_core::{Error, Role, StaticRegion};
+use ring_core::{Error, Role, StaticRegion, bytes};
 
 const LAYOUT: Layout<u64> = match Layout::new(4) {
     Ok(layout) => layout,
@@ -31,4 +31,31 @@ fn a_static_holds_one_ring_at_a_time() {
     sender.join().unwrap();
     drop(consumer);
     create(&REGION, &LAYOUT).unwrap();
+}
+
+const BYTES: bytes::Layout = match bytes::Layout::new(256) {
+    Ok(layout) => layout,
+    Err(_) => panic!(),
+};
+static BYTES_REGION: StaticRegion<{ BYTES.bytes() }> = StaticRegion::new();
+
+#[test]
+fn a_static_holds_a_byte_ring() {
+    let (mut producer, mut consumer) = bytes::create(&BYTES_REGION, &BYTES).unwrap();
+    let sender = std::thread::spawn(move || {
+        for len in 1..=120 {
+            while producer.try_push(&[7; 120][..len]).is_err() {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for len in 1..=120 {
+        loop {
+            match consumer.try_pop(&mut [0; 120]) {
+                Ok(popped) => break assert_eq!(popped, len),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+    sender.join().unwrap();
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::Delivery;
 use super::grant::ReadGrant;
 use super::memory::{Memory, Slot};
 use crate::sync::{Ordering, spin_loop};
@@ -13,26 +14,6 @@ const BLOCK: u64 = 16;
 /// Length of a run without an empty look after which a pop lets a block gather: at first, and at most.
 const GATHER_AFTER: u64 = 2 * BLOCK;
 const GATHER_AFTER_MOST: u64 = 1024 * BLOCK;
-
-/// When a consumer returns credit, and so what its successor sees after it was killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// Inside each pop: a message is popped once or, when the consumer is killed, lost with it. One that was looked
-    /// at in place and not released yet was not popped.
-    ///
-    /// Each pop frees its slot at once. The producer looks at the credit more often, which a shallow ring feels.
-    AtMostOnce,
-    /// At a later pop, once `batch` messages wait for it or the pop finds the ring empty: popping again says that the
-    /// messages before are done with. A successor sees the uncredited ones again: `batch` at most, and what the
-    /// last [`pop_slice`](Consumer::pop_slice) took.
-    ///
-    /// Until then the popped slots look taken to the producer. In a ring of one slot it takes a pop that finds the
-    /// ring empty to free it: whoever asks [`is_empty`](Consumer::is_empty) first and pops only then, waits for ever.
-    AtLeastOnce {
-        /// Messages per credit. 0 means 1, and a whole ring means one less.
-        batch: u32,
-    },
-}
 
 /// The side of the ring that pops. One at a time; it may move between threads.
 ///

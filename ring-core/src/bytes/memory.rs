@@ -1,0 +1,415 @@
+//! The ring's words in the region, and frames among them.
+//!
+//! # Safety
+//!
+//! A [`Memory`] is made only for a region whose length was checked against the ring's, and the handle that has
+//! the `Memory` keeps the region. The ring's size is a private copy, and a [`Frame`] is made only when its header and
+//! its bytes lie in the ring in one piece, so every address formed here lies in the region whatever a peer writes.
+//! References are made to atomics only.
+#![allow(unsafe_code)]
+
+use core::ptr::NonNull;
+
+use super::layout::Layout;
+use crate::header::{Guard, Shape};
+use crate::liveness::OwnerWord;
+use crate::region::check_room;
+use crate::sync::bytes::{Access, WORD_BYTES, Word, Words};
+use crate::sync::{self, AtomicU64, Ordering};
+use crate::{Error, Liveness, Region, Role};
+
+/// The bit of a header word that says that the frame is padding, and that the message is at the ring's start.
+pub(super) const PADDING: u64 = 1 << 63;
+
+/// A word, as positions count.
+const WORD: u64 = WORD_BYTES as u64;
+
+/// The lines before the words. Each has one writer; hot and cold words are 128 bytes apart.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Header {
+    guard: Guard,
+    /// Written by the producer, seldom.
+    pub(super) producer: ProducerLine,
+    /// Written by the consumer while messages flow.
+    pub(super) credit: CreditLine,
+    /// Written by the consumer, seldom.
+    pub(super) consumer: ConsumerLine,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct ProducerLine {
+    pub(super) owner: OwnerWord,
+    /// 1 once the producer has closed the ring.
+    pub(super) closed: AtomicU64,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct CreditLine {
+    /// Positions below it are free to be written again, a lap later. Always where a frame begins.
+    pub(super) credit: AtomicU64,
+}
+
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct ConsumerLine {
+    pub(super) owner: OwnerWord,
+}
+
+impl Header {
+    fn new() -> Self {
+        Self {
+            guard: Guard::new(),
+            producer: ProducerLine { owner: OwnerWord::new(), closed: AtomicU64::new(0) },
+            credit: CreditLine { credit: AtomicU64::new(0) },
+            consumer: ConsumerLine { owner: OwnerWord::new() },
+        }
+    }
+
+    fn owner(&self, role: Role) -> &OwnerWord {
+        match role {
+            Role::Producer => &self.producer.owner,
+            Role::Consumer => &self.consumer.owner,
+            Role::Participant(_) => unreachable!("the roles of this ring are two"),
+        }
+    }
+}
+
+/// Addresses and private copies of the shape. The handle that has it keeps the region.
+#[derive(Debug)]
+pub(super) struct Memory {
+    header: NonNull<Header>,
+    words: Words,
+    /// Bytes of the ring less 1.
+    mask: u64,
+}
+
+// SAFETY: the pointers are into the region, which the handle keeps and sends along.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Makes an empty ring.
+    pub(super) fn create(
+        region: &impl Region,
+        layout: &Layout,
+        liveness: &impl Liveness,
+    ) -> Result<(), Error> {
+        check_room(region, layout.bytes())?;
+        // SAFETY: the region is that long, and aligned and initialised by its contract.
+        let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
+        let roles = Self::seize(header, liveness)?;
+
+        let memory = Self::over(region, layout);
+        // SAFETY: the words lie in the region, aligned to 8.
+        unsafe { memory.words.make(layout.ring_bytes) };
+        // ORDERING: Relaxed: the magic word publishes the ring (R4).
+        header.producer.closed.store(0, Ordering::Relaxed);
+        // ORDERING: Relaxed: as above.
+        header.credit.credit.store(layout.start, Ordering::Relaxed);
+        // The frontier. What the other words hold does not matter.
+        // ORDERING: Relaxed: as above.
+        memory.word(layout.start).store(0, Ordering::Relaxed);
+        header.guard.describe(&layout.shape());
+        header.guard.publish();
+        if let Some((producer, consumer)) = roles {
+            header.producer.owner.release(producer);
+            header.consumer.owner.release(consumer);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that nobody uses the region and that nobody can begin to. Of a ring that is there it takes both
+    /// roles, which are to be released once it is made anew.
+    fn seize(header: &Header, liveness: &impl Liveness) -> Result<Option<(u64, u64)>, Error> {
+        let (producer, consumer) = (&header.producer.owner, &header.consumer.owner);
+        if header.guard.begin()? {
+            producer.reset();
+            consumer.reset();
+            return Ok(None);
+        }
+        // Where the owner words lie depends on the kind, which stays what it is as long as there is a ring.
+        header.guard.check_kind(super::KIND)?;
+        let as_producer = producer.claim(Role::Producer, liveness)?;
+        match consumer.claim(Role::Consumer, liveness) {
+            Ok(as_consumer) => {
+                header.guard.begin_anew();
+                Ok(Some((as_producer, as_consumer)))
+            }
+            Err(error) => {
+                producer.release(as_producer);
+                Err(error)
+            }
+        }
+    }
+
+    /// Compares the guards in the region with this kind of ring.
+    pub(super) fn check(region: &impl Region) -> Result<Shape, Error> {
+        Self::header_in(region)?.guard.check(super::KIND, Layout::ELEMENT_BYTES, WORD_BYTES)
+    }
+
+    /// Attaches to the ring in the region and takes a role. The word says that the caller owns it.
+    pub(super) fn attach(
+        region: &impl Region,
+        role: Role,
+        liveness: &impl Liveness,
+    ) -> Result<(Self, u64), Error> {
+        let header = Self::header_in(region)?;
+        header.guard.check_ready(super::KIND)?;
+        let owner = header.owner(role).claim(role, liveness)?;
+        // Only now that it has a role can nobody make the ring anew, in another shape.
+        match Layout::read(region) {
+            Ok(layout) => Ok((Self::over(region, &layout), owner)),
+            Err(error) => {
+                header.owner(role).release(owner);
+                Err(error)
+            }
+        }
+    }
+
+    fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
+        check_room(region, size_of::<Header>())?;
+        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
+        Ok(unsafe { region.base().cast::<Header>().as_ref() })
+    }
+
+    /// The addresses for a region that is known to be long enough.
+    fn over(region: &impl Region, layout: &Layout) -> Self {
+        let header = region.base().cast::<Header>();
+        // SAFETY: the region holds the header and the words.
+        let words = Words::over(unsafe { header.add(1) }.cast(), layout.ring_bytes);
+        Self { header, words, mask: layout.ring_bytes as u64 - 1 }
+    }
+
+    #[inline(always)]
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the header lies in the region; it consists of atomics.
+        unsafe { self.header.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn ring_bytes(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Bytes of the longest message: two frames of half the ring, the padding before the one and the 0 behind it
+    /// never take more than the ring.
+    #[inline(always)]
+    pub(super) fn longest(&self) -> u64 {
+        self.ring_bytes() / 2 - WORD
+    }
+
+    /// Most bytes that can be in use: the frontier takes a word.
+    #[inline(always)]
+    pub(super) fn most_used(&self) -> u64 {
+        self.ring_bytes() - WORD
+    }
+
+    /// Whether a position, or a number of bytes in use, can be one: all frames are whole words.
+    #[inline(always)]
+    pub(super) fn is_whole(bytes: u64) -> bool {
+        bytes % WORD == 0
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the ring's size is a `usize`")]
+    #[inline(always)]
+    fn offset(&self, position: u64) -> usize {
+        (position & self.mask) as usize
+    }
+
+    /// Bytes from a position to the ring's end.
+    #[inline(always)]
+    fn to_end(&self, position: u64) -> u64 {
+        self.ring_bytes() - (position & self.mask)
+    }
+
+    /// The word at a position, as a header.
+    #[inline(always)]
+    pub(super) fn word(&self, position: u64) -> &Word {
+        // SAFETY: the offset is below the ring's size, and `self` keeps no longer than the region.
+        unsafe { self.words.word(self.offset(position) / WORD_BYTES) }
+    }
+
+    /// The frame for a message of `len` bytes pushed at `tail`: there, or behind padding at the ring's start. None
+    /// when no frame can be as long, or so short.
+    #[inline(always)]
+    pub(super) fn frame_for(&self, tail: u64, len: usize) -> Option<Frame> {
+        if (len as u64).wrapping_sub(1) >= self.longest() {
+            return None;
+        }
+        let to_end = self.to_end(tail);
+        let padding = if frame_bytes(len) > to_end { to_end } else { 0 };
+        Some(self.frame(tail.wrapping_add(padding), len))
+    }
+
+    /// The frame that the header `word` at `position` announces. None when the peer is broken or hostile: there is
+    /// none such.
+    #[inline(always)]
+    pub(super) fn announced(&self, position: u64, word: u64) -> Option<Frame> {
+        if word & PADDING == 0 {
+            return self.message(position, word);
+        }
+        let padding = WORD.wrapping_add(word ^ PADDING);
+        if padding != self.to_end(position) || padding > self.longest() {
+            return None;
+        }
+        let position = position.wrapping_add(padding);
+        // ORDERING: Relaxed: the header of the padding (A1) has brought it.
+        self.message(position, self.word(position).load(Ordering::Relaxed))
+    }
+
+    /// The frame of a message whose header, at `position`, is `word`.
+    #[inline(always)]
+    fn message(&self, position: u64, word: u64) -> Option<Frame> {
+        // From 1 to the longest, so 0 and padding are none.
+        if word.wrapping_sub(1) >= self.longest() {
+            return None;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "shorter than the ring")]
+        let len = word as usize;
+        (frame_bytes(len) <= self.to_end(position)).then(|| self.frame(position, len))
+    }
+
+    /// A frame that was found to lie in the ring in one piece.
+    #[inline(always)]
+    fn frame(&self, at: u64, len: usize) -> Frame {
+        debug_assert!(frame_bytes(len) <= self.to_end(at), "a frame in one piece");
+        Frame { at, len, words: self.words, offset: self.offset(at) + WORD_BYTES }
+    }
+
+    /// Bytes of published frames from `from` on, where nobody overwrites them meanwhile: the lengths, each checked,
+    /// lead to the frontier.
+    ///
+    /// Each step is 16 bytes or more and the sum is bounded by the ring, so it ends whatever a peer writes.
+    pub(super) fn published_from(&self, from: u64) -> Result<u64, Error> {
+        let mut bytes = 0;
+        loop {
+            let position = from.wrapping_add(bytes);
+            // ORDERING: Acquire (A1): the frame, and the 0 behind it or what has replaced that; pairs with R1 in
+            // Producer::publish.
+            let word = self.word(position).load(Ordering::Acquire);
+            if word == 0 {
+                return Ok(bytes);
+            }
+            bytes = self.announced(position, word).ok_or(Error::Corrupted)?.end().wrapping_sub(from);
+            if bytes > self.most_used() {
+                return Err(Error::Corrupted);
+            }
+        }
+    }
+}
+
+/// A message's place in the ring, in one piece. Used only while the handle that made it keeps the region.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    /// Position of the header.
+    at: u64,
+    /// Bytes of the message.
+    len: usize,
+    words: Words,
+    /// Offset of the message in the ring.
+    offset: usize,
+}
+
+impl Frame {
+    #[inline(always)]
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Position of the next frame.
+    #[inline(always)]
+    pub(super) fn end(&self) -> u64 {
+        self.at.wrapping_add(frame_bytes(self.len))
+    }
+
+    /// Gives up the bytes from `len` on. At least one stays, and there are as many.
+    #[inline(always)]
+    pub(super) fn shorten(&mut self, len: usize) {
+        debug_assert!(0 < len && len <= self.len, "a shorter frame");
+        self.len = len;
+    }
+
+    /// Copies the whole message in.
+    ///
+    /// # Panics
+    ///
+    /// When it has another length.
+    #[inline(always)]
+    pub(super) fn write(&self, bytes: &[u8]) {
+        assert!(bytes.len() == self.len, "the bytes that the frame is for");
+        // SAFETY: the frame's words lie in the ring, and the message begins at a word.
+        unsafe { self.words.write(self.offset, bytes) };
+    }
+
+    /// Copies a part of the message in.
+    ///
+    /// # Panics
+    ///
+    /// When it goes beyond the message's end.
+    pub(super) fn write_at(&self, offset: usize, bytes: &[u8]) {
+        let fits = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len);
+        assert!(fits, "{} bytes at {offset} in a message of {}", bytes.len(), self.len);
+        // SAFETY: the part lies in the message.
+        unsafe { self.words.write_at(self.offset + offset, bytes) };
+    }
+
+    /// Copies the message out, to the front of `bytes` and as much of it as fits, and returns how many bytes.
+    #[inline(always)]
+    pub(super) fn read(&self, bytes: &mut [u8]) -> usize {
+        let len = self.len.min(bytes.len());
+        // SAFETY: the frame's words lie in the ring, and the message begins at a word.
+        unsafe { self.words.read(self.offset, &mut bytes[..len]) };
+        len
+    }
+
+    /// Address of the message, a multiple of 8.
+    #[inline(always)]
+    pub(super) fn address(&self) -> NonNull<u8> {
+        // SAFETY: the message lies in the ring.
+        unsafe { self.words.address(self.offset) }
+    }
+
+    /// Tells loom that a grant reads the message for as long as the result lives.
+    #[inline(always)]
+    pub(super) fn reading(&self) -> Access {
+        // SAFETY: the message lies in the ring.
+        unsafe { self.words.reading(self.offset, self.len) }
+    }
+
+    /// Tells loom that a grant writes the message.
+    #[inline(always)]
+    pub(super) fn writing(&self) -> Access {
+        // SAFETY: the message lies in the ring.
+        unsafe { self.words.writing(self.offset, self.len) }
+    }
+}
+
+/// Bytes of a frame for a message that fits one.
+#[inline(always)]
+fn frame_bytes(len: usize) -> u64 {
+    WORD + (len as u64).next_multiple_of(WORD)
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    use memoffset::offset_of;
+    use static_assertions::const_assert_eq;
+
+    const_assert_eq!(offset_of!(Header, guard), 0);
+    const_assert_eq!(offset_of!(Header, producer), 128);
+    const_assert_eq!(offset_of!(ProducerLine, owner), 0);
+    const_assert_eq!(offset_of!(ProducerLine, closed), 8);
+    const_assert_eq!(offset_of!(Header, credit), 256);
+    const_assert_eq!(offset_of!(CreditLine, credit), 0);
+    const_assert_eq!(offset_of!(Header, consumer), 384);
+    const_assert_eq!(offset_of!(ConsumerLine, owner), 0);
+    const_assert_eq!(size_of::<Header>(), 512);
+    const_assert_eq!(size_of::<Word>(), 8);
+};
