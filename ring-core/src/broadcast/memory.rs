@@ -60,6 +60,26 @@ impl Header {
             tail: TailLine { hint: zero() },
         }
     }
+
+    /// Tells consumers that what they see from now on is not the ring that they have joined. The caller owns the ring.
+    pub(super) fn begin_making(&self) {
+        let state = &self.producer.state;
+        // ORDERING: Relaxed: only who owns the ring writes it, and what the former owner wrote came with the role (A5).
+        let making = (state.load(Ordering::Relaxed) | CLOSED | MAKING).wrapping_add(1) | MAKING;
+        // ORDERING: Relaxed: the fence below is before all else that a consumer could see of the new ring.
+        state.store(making, Ordering::Relaxed);
+        // ORDERING: Release (R10): that the ring is being made; pairs with A10 in Memory::join.
+        sync::fence(Ordering::Release);
+    }
+
+    /// Gives the state of a ring that is open to what was made since `begin_making`.
+    pub(super) fn end_making(&self) {
+        let state = &self.producer.state;
+        // ORDERING: Relaxed: this side wrote it.
+        let making = state.load(Ordering::Relaxed);
+        // ORDERING: Release (R9): the ring as it is now; pairs with A9 in Memory::join.
+        state.store(making & !(MAKING | CLOSED), Ordering::Release);
+    }
 }
 
 /// The last bytes of a slot.
@@ -127,33 +147,30 @@ impl<T: Message> Memory<T> {
         let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
         let role = Self::seize(header, liveness)?;
 
-        let state = &header.producer.state;
-        // ORDERING: Relaxed: only who makes the ring writes it, and the former ones came with the role (A5).
-        let making = (state.load(Ordering::Relaxed) | CLOSED | MAKING).wrapping_add(1) | MAKING;
-        // ORDERING: Relaxed: the fence below is before all else that a consumer could see of the new ring.
-        state.store(making, Ordering::Relaxed);
-        // ORDERING: Release (R10): that the ring is being made; pairs with A10 in Memory::join.
-        sync::fence(Ordering::Release);
-
-        let memory = Self::over(region, layout);
-        // ORDERING: Relaxed: the state word (R9) and the magic word (R4) publish the ring.
-        header.producer.start.store(layout.start, Ordering::Relaxed);
-        // ORDERING: Relaxed: as above.
-        header.tail.hint.store(layout.start, Ordering::Relaxed);
-        for position in (0..layout.depth).map(|offset| layout.start.wrapping_add(offset)) {
-            // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
-            let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
-            // ORDERING: Relaxed: as above.
-            end.word.store(pending(position), Ordering::Relaxed);
-        }
+        header.begin_making();
+        Self::over(region, layout).empty(layout.start);
         header.guard.describe(&layout.shape());
-        // ORDERING: Release (R9): the ring as it is now; pairs with A9 in Memory::join.
-        state.store(making & !MAKING, Ordering::Release);
+        header.end_making();
         header.guard.publish();
         if let Some(owner) = role {
             header.producer.owner.release(owner);
         }
         Ok(())
+    }
+
+    /// Writes the words of a ring without a message.
+    pub(super) fn empty(&self, start: u64) {
+        let header = self.header();
+        // ORDERING: Relaxed: the state word (R9) and the magic word (R4) publish the ring.
+        header.producer.start.store(start, Ordering::Relaxed);
+        // ORDERING: Relaxed: as above.
+        header.tail.hint.store(start, Ordering::Relaxed);
+        for position in (0..self.depth()).map(|offset| start.wrapping_add(offset)) {
+            // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
+            let end = unsafe { sync::place(self.slot(position).end, SlotEnd::new) };
+            // ORDERING: Relaxed: as above.
+            end.word.store(pending(position), Ordering::Relaxed);
+        }
     }
 
     /// Makes sure that nobody writes to the region and that nobody can begin to. Of a ring that is there it takes the

@@ -13,7 +13,7 @@ use crate::{AssumeAlive, Error, Liveness, Message, Region};
 pub struct Producer<T: Message, R: Region> {
     /// Position of the next message.
     tail: u64,
-    memory: Memory<T>,
+    pub(super) memory: Memory<T>,
     /// The state word of the ring as long as it is open.
     state: u64,
     /// What the owner word holds while this handle has the role.
