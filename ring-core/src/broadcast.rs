@@ -6,8 +6,8 @@
 //!
 //! Consumers write nothing. They join and leave without anybody knowing, and the producer overwrites the oldest
 //! message whatever they do. A consumer at position `p` copies the message between two looks at the word: both `2p`,
-//! and the copy is whole. A word of a later position `q` says that the slot was overwritten: what is left begins at
-//! `q - depth + 1`, there the consumer goes on, and what it passed over is lost.
+//! and the copy is whole. A word of a later position says that the slot was overwritten: then the consumer looks for the
+//! tail, goes on with the oldest message that is left, and what it passed over is lost.
 //!
 //! | edge | from | to | carries |
 //! |---|---|---|---|

@@ -231,15 +231,30 @@ impl<T: Message, R: Region> Consumer<T, R> {
         if let Err(error) = self.check_open() {
             return error;
         }
-        // A word that is looked at now says no less than before, and brings what is left.
-        match self.memory.compare(slot.look(), slot.position) {
-            // The oldest that is left follows the one that lay where `at` is, or is to be.
-            Word::Later { at, .. } => {
-                let oldest = at.wrapping_sub(self.memory.depth()).wrapping_add(1);
-                PopError::Lost { messages: oldest.wrapping_sub(self.head) }
-            }
-            Word::Published | Word::Pending | Word::Impossible => PopError::Corrupted,
+        match self.oldest(slot) {
+            Some(oldest) => PopError::Lost { messages: oldest.wrapping_sub(self.head) },
+            None => PopError::Corrupted,
         }
+    }
+
+    /// The oldest message that is left, once the slot at the head is past it.
+    ///
+    /// The slot itself tells no more than which lap it is in. What is left begins a lap before the tail, or one message
+    /// later, when its slot is being overwritten or was since the tail was found.
+    fn oldest(&self, slot: &Slot<T>) -> Option<u64> {
+        // A word that is looked at now says no less than before, and brings the messages before it.
+        if !matches!(self.memory.compare(slot.look(), slot.position), Word::Later { .. }) {
+            return None;
+        }
+        let tail = self.memory.find_tail(self.memory.hint()).ok()?;
+        let first = tail.wrapping_sub(self.memory.depth());
+        let oldest = match self.memory.compare(self.memory.slot(first).look(), first) {
+            Word::Published => first,
+            Word::Later { at, .. } => at.wrapping_sub(self.memory.depth()).wrapping_add(1),
+            Word::Pending | Word::Impossible => return None,
+        };
+        // Each loss takes the consumer forward.
+        (1..=u64::MAX / 2).contains(&oldest.wrapping_sub(self.head)).then_some(oldest)
     }
 
     /// Whether the ring is open; it is still the one that this consumer has joined.
