@@ -102,7 +102,7 @@ impl Oracle {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn each_consumer_sees_all_or_learns_what_it_lost(

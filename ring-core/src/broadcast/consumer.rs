@@ -30,7 +30,9 @@ pub enum PopError {
     Empty,
     /// The producer has overwritten the next messages. The consumer has passed over them: the next pop goes on with
     /// the oldest message that was left, which may be overwritten in its turn meanwhile.
-    #[error("{messages} messages were overwritten before they were popped: pop again for the oldest that is left")]
+    #[error(
+        "{messages} messages were overwritten before they were popped: pop again for the oldest that is left"
+    )]
     Lost {
         /// How many. With those that were popped they are all messages from the first position on.
         messages: u64,
@@ -39,7 +41,9 @@ pub enum PopError {
     #[error("the ring is empty and closed")]
     Closed,
     /// A word holds what it cannot: the peer is broken or hostile, or somebody has made the ring anew.
-    #[error("the ring is corrupted, or was made anew: a word holds what it cannot; join again, or make it anew")]
+    #[error(
+        "the ring is corrupted, or was made anew: a word holds what it cannot; join again, or make it anew"
+    )]
     Corrupted,
 }
 
