@@ -9,6 +9,7 @@ extern crate std;
 #[cfg(not(target_has_atomic = "64"))]
 compile_error!("ring-core needs 64-bit atomics, which this target lacks");
 
+pub mod broadcast;
 pub mod bytes;
 mod delivery;
 mod error;

@@ -25,11 +25,11 @@ use crate::Message;
 #[cfg(not(loom))]
 pub use core::hint::spin_loop;
 #[cfg(not(loom))]
-pub use core::sync::atomic::{AtomicU64, Ordering};
+pub use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
-pub use loom::sync::atomic::Ordering;
+pub use loom::sync::atomic::{Ordering, fence};
 
 /// An atomic of loom's that can be laid over zeroed memory: [`place`] sees whether it was made already.
 ///
@@ -172,6 +172,38 @@ mod payload {
         }
     }
 
+    /// Nothing: in production the words of a message lie in its slot.
+    #[derive(Debug)]
+    pub(crate) struct Racing;
+
+    impl Racing {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+    }
+
+    /// As [`write`], to a slot that others may be reading.
+    ///
+    /// # Safety
+    ///
+    /// As for `write`.
+    #[inline(always)]
+    pub(crate) unsafe fn write_racing<T: Message>(words: NonNull<u64>, _: &Racing, value: &T) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { write(words, &Tracker, value) }
+    }
+
+    /// As [`read`], from a slot that another may be writing: parts of several messages, at worst.
+    ///
+    /// # Safety
+    ///
+    /// As for `read`.
+    #[inline(always)]
+    pub(crate) unsafe fn read_racing<T: Message>(words: NonNull<u64>, _: &Racing) -> T {
+        // SAFETY: the caller's promise is the same.
+        unsafe { read(words, &Tracker) }
+    }
+
     /// The word at `index`.
     ///
     /// # Safety
@@ -255,7 +287,7 @@ mod payload {
 
 #[cfg(loom)]
 mod payload {
-    use super::{Message, NonNull};
+    use super::{Message, NonNull, Ordering};
 
     use loom::cell::{ConstPtr, MutPtr, UnsafeCell};
 
@@ -290,6 +322,52 @@ mod payload {
         }
     }
 
+    /// Most words that a message has in a model of a ring whose payload is read while it is written.
+    const RACING_WORDS: usize = 2;
+
+    /// The words of such a message: atomics of loom's, since its reader relies on no edge before it has read them.
+    #[derive(Debug)]
+    pub(crate) struct Racing([loom::sync::atomic::AtomicU64; RACING_WORDS]);
+
+    impl Racing {
+        pub(crate) fn new() -> Self {
+            Self(core::array::from_fn(|_| loom::sync::atomic::AtomicU64::new(0)))
+        }
+
+        fn words<T>(&self) -> &[loom::sync::atomic::AtomicU64] {
+            &self.0[..size_of::<T>().div_ceil(8)]
+        }
+    }
+
+    /// As in production, word by word, beside the slot.
+    ///
+    /// # Safety
+    ///
+    /// None: it is unsafe as in production.
+    pub(crate) unsafe fn write_racing<T: Message>(_: NonNull<u64>, racing: &Racing, value: &T) {
+        for (word, bytes) in racing.words::<T>().iter().zip(value.as_bytes().chunks(8)) {
+            let mut chunk = [0; 8];
+            chunk[..bytes.len()].copy_from_slice(bytes);
+            // ORDERING: Relaxed: what orders it is the ring's to say.
+            word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
+        }
+    }
+
+    /// As in production, word by word, beside the slot.
+    ///
+    /// # Safety
+    ///
+    /// None: it is unsafe as in production.
+    pub(crate) unsafe fn read_racing<T: Message>(_: NonNull<u64>, racing: &Racing) -> T {
+        let mut value = T::new_zeroed();
+        for (word, bytes) in racing.words::<T>().iter().zip(value.as_mut_bytes().chunks_mut(8)) {
+            // ORDERING: Relaxed: as above.
+            let chunk = word.load(Ordering::Relaxed).to_ne_bytes();
+            bytes.copy_from_slice(&chunk[..bytes.len()]);
+        }
+        value
+    }
+
     /// As in production, but plain and tracked.
     ///
     /// # Safety
@@ -313,4 +391,4 @@ mod payload {
     }
 }
 
-pub(crate) use payload::{Access, Tracker, read, write};
+pub(crate) use payload::{Access, Racing, Tracker, read, read_racing, write, write_racing};

@@ -1,0 +1,164 @@
+//! A broadcast ring between real processes: consumers that are overtaken, and a producer that is killed.
+//!
+//! With `RING_LONG=1` in the environment the runs are as long as a release is worth.
+//!
+//! # Safety
+//!
+//! The producer's role is taken over only after its owner was killed and waited for.
+#![allow(unsafe_code)]
+
+mod common;
+
+use core::hint::spin_loop;
+use core::time::Duration;
+use std::time::Instant;
+
+use common::{Peer, TestName, answer, child as start_child, role, unlocked};
+use ring_core::AssumeGone;
+use ring_core::broadcast::{Consumer, Layout, PopError, Producer};
+use ring_shm::Segment;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// Four cache lines, with the slot's word.
+type Words = [u64; 31];
+
+fn is_long() -> bool {
+    std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
+}
+
+/// Words that no other message has in these places.
+fn message(number: u64) -> Words {
+    core::array::from_fn(|place| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32))
+}
+
+fn ring(name: &str, depth: u64) -> Segment {
+    let layout = Layout::<Words>::new(depth).unwrap();
+    let new = unlocked().create(name, layout.bytes()).unwrap();
+    layout.init(&new).unwrap();
+    new.publish()
+}
+
+fn attach(name: &str) -> Segment {
+    unlocked().attach(name, LONG).unwrap()
+}
+
+/// What a consumer saw.
+#[derive(Debug, Default)]
+struct Seen {
+    popped: u64,
+    lost: u64,
+}
+
+/// Follows the producer until it closes the ring, or the head has come so far.
+fn follow(consumer: &mut Consumer<Words, &Segment>, until: u64) -> Seen {
+    let mut seen = Seen::default();
+    let mut last = Instant::now();
+    let mut empty = 0;
+    while consumer.head() < until {
+        let position = consumer.head();
+        match consumer.try_pop() {
+            Ok(words) => {
+                assert!(words == message(position), "torn, or not the message of {position}: {words:x?}");
+                seen.popped += 1;
+            }
+            Err(PopError::Lost { messages }) => seen.lost += messages,
+            Err(PopError::Empty) => {
+                empty += 1;
+                if empty % 1000 == 0 {
+                    assert!(last.elapsed() < LONG, "the other process does nothing");
+                    std::thread::yield_now();
+                }
+                spin_loop();
+                continue;
+            }
+            Err(PopError::Closed) => break,
+            Err(PopError::Corrupted) => panic!("corrupted"),
+        }
+        last = Instant::now();
+    }
+    seen
+}
+
+#[test]
+#[ignore = "the other process of the tests in this file"]
+fn child() {
+    let Some((role, argument)) = role() else { return };
+    let segment = attach(&argument);
+    match &*role {
+        "follow" => {
+            let mut consumer = Consumer::join_oldest(&segment).unwrap();
+            assert_eq!(consumer.head(), 0);
+            answer("joined");
+            let Seen { popped, lost } = follow(&mut consumer, u64::MAX);
+            answer(&format!("{popped} {lost}"));
+        }
+        "send" => {
+            // SAFETY: the parent starts this process after the former one was killed and waited for.
+            let gone = unsafe { AssumeGone::new() };
+            let mut producer = Producer::take_over(&segment, &gone).unwrap();
+            answer(&producer.tail().to_string());
+            loop {
+                let next = message(producer.tail());
+                producer.push(&next);
+            }
+        }
+        other => panic!("no such role: {other}"),
+    }
+}
+
+#[test]
+fn what_other_processes_saw_and_lost_is_what_was_sent() {
+    let name = TestName::new("broadcast");
+    let segment = ring(&name, 16);
+    let mut producer = Producer::<Words, _>::attach(&segment).unwrap();
+    let mut peers = [(); 2].map(|()| Peer::start(start_child("follow", &name)));
+    for peer in &mut peers {
+        assert_eq!(peer.hear(), "joined");
+    }
+    let start = Instant::now();
+    let time = Duration::from_secs(if is_long() { 60 } else { 1 });
+    while start.elapsed() < time {
+        for _ in 0..1000 {
+            let next = message(producer.tail());
+            producer.push(&next);
+        }
+    }
+    let sent = producer.tail();
+    producer.close();
+    for peer in peers {
+        let answers = peer.finish();
+        let (popped, lost) = answers[0].split_once(' ').unwrap();
+        let [popped, lost]: [u64; 2] = [popped, lost].map(|number| number.parse().unwrap());
+        assert_eq!(popped + lost, sent);
+        assert!(popped > 0 && lost > 0, "{popped} popped and {lost} lost: it was never overtaken");
+    }
+}
+
+#[test]
+fn a_killed_producer_leaves_whole_messages() {
+    let name = TestName::new("broadcast-killed");
+    let segment = ring(&name, 8);
+    let mut consumer = Consumer::join(&segment).unwrap();
+    let rounds = if is_long() { 1000 } else { 20 };
+    let mut all = Seen::default();
+    for round in 0..rounds {
+        let mut peer = Peer::start(start_child("send", &name));
+        let tail: u64 = peer.hear().parse().unwrap();
+        assert!(tail >= consumer.head(), "it goes on where the former one stopped");
+        let until = consumer.head() + 100 + round * 97 % 1000;
+        let seen = follow(&mut consumer, until);
+        all.popped += seen.popped;
+        all.lost += seen.lost;
+        peer.kill();
+        assert!(consumer.peer().held);
+    }
+    // SAFETY: the last one was killed and waited for.
+    let gone = unsafe { AssumeGone::new() };
+    let producer = Producer::<Words, _>::take_over(&segment, &gone).unwrap();
+    let sent = producer.tail();
+    producer.close();
+    let seen = follow(&mut consumer, u64::MAX);
+    assert_eq!(all.popped + all.lost + seen.popped + seen.lost, sent);
+    assert_eq!(consumer.peer().incarnation, rounds + 1);
+}
