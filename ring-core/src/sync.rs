@@ -29,7 +29,7 @@ pub use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
-pub use loom::sync::atomic::{Ordering, fence};
+pub use loom::sync::atomic::Ordering;
 
 /// An atomic of loom's that can be laid over zeroed memory: [`place`] sees whether it was made already.
 ///
@@ -79,6 +79,15 @@ impl AtomicU64 {
         self.touch();
         let (success, failure) = (mutant::ordering(success, 0), mutant::ordering(failure, 1));
         self.inner.compare_exchange(current, new, success, failure)
+    }
+}
+
+/// As core's, unless the models are to miss it.
+#[cfg(loom)]
+#[track_caller]
+pub fn fence(order: Ordering) {
+    if !mutant::is_here(0) {
+        loom::sync::atomic::fence(order);
     }
 }
 
