@@ -60,6 +60,11 @@ impl AtomicU64 {
         self.inner.store(value, order);
     }
 
+    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.touch();
+        self.inner.fetch_add(value, order)
+    }
+
     pub fn compare_exchange(
         &self,
         current: u64,
