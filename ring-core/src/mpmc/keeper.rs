@@ -57,7 +57,7 @@ impl Keeper {
         let owner = memory.entry(id).owner.state();
         // What is seen may be older than the keeper word, and then it says nothing.
         let later = owner.incarnation.wrapping_sub(self.0 >> ID_BITS) << ID_BITS;
-        match later.cast_signed() {
+        match later as i64 {
             0 => !owner.held || liveness.is_gone(Role::Participant(id), owner.incarnation),
             later => later > 0,
         }

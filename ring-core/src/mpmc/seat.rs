@@ -191,5 +191,5 @@ impl Backoff {
 
 /// The later of two positions.
 pub(super) fn later(one: u64, other: u64) -> u64 {
-    if other.wrapping_sub(one).cast_signed() > 0 { other } else { one }
+    if other.wrapping_sub(one) as i64 > 0 { other } else { one }
 }

@@ -79,7 +79,7 @@ impl Laps {
     /// How many laps `word` is ahead of `position`.
     pub(super) fn ahead(self, word: u64, position: u64) -> i64 {
         let laps = (word >> LAP_SHIFT).wrapping_sub(position >> self.shift);
-        (laps << self.spare).cast_signed() >> self.spare
+        (laps << self.spare) as i64 >> self.spare
     }
 
     /// The position in the slot of `near` that `word` speaks of.
