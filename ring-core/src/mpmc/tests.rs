@@ -170,7 +170,8 @@ fn batches_lose_nothing() {
         let sent = sender.join().unwrap();
         let rival = rival.join().unwrap();
         seen.extend(consumer.drain(4));
-        let from_rival = seen.extract_if(.., |value| *value == 9).count();
+        let from_rival = seen.iter().filter(|&&value| value == 9).count();
+        seen.retain(|&value| value != 9);
         assert_eq!(seen, all[..sent]);
         assert_eq!(from_rival, rival);
     });
@@ -191,10 +192,10 @@ fn send_in_place(producer: &mut Tx, value: u64) -> bool {
             return false;
         }
     }
-    if value % 3 == 1
-        && let Ok(mut grant) = producer.try_reserve()
-    {
-        *grant = u64::MAX;
+    if value % 3 == 1 {
+        if let Ok(mut grant) = producer.try_reserve() {
+            *grant = u64::MAX;
+        }
     }
     true
 }
@@ -221,7 +222,7 @@ fn a_message_that_was_put_back_reaches_the_other_consumer() {
             let mut other = more_rx(&consumer);
             push(&mut producer, 1);
             let other = thread::spawn(move || {
-                drop(other.try_peek().map(|grant| assert_eq!(*grant, 1)));
+                let _ = other.try_peek().map(|grant| assert_eq!(*grant, 1));
                 other
             });
             let first = consumer.try_pop();
@@ -260,10 +261,10 @@ fn the_readers_of_a_put_back_message_are_done_before_it_is_overwritten() {
         let (mut producer, mut consumer) = ring(1);
         let mut other = more_rx(&consumer);
         push(&mut producer, 1);
-        let other = thread::spawn(move || drop(other.try_peek().map(|grant| grant.read())));
+        let other = thread::spawn(move || other.try_peek().map(|grant| grant.read()));
         let popper = thread::spawn(move || consumer.try_pop());
         let pushed = producer.try_push(2).is_ok();
-        other.join().unwrap();
+        let _ = other.join().unwrap();
         let popped = popper.join().unwrap();
         assert!(!pushed || popped.is_ok_and(|value| [1, 2].contains(&value)));
     });
