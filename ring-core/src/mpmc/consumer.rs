@@ -281,9 +281,16 @@ impl<T: Message, R: Region> Consumer<T, R> {
             (-1, State::Full) => Found::PutBack,
             (0, State::Writing(_)) | (-1, State::Reading(_)) => Found::Stop(PopError::Busy),
             (0.., State::Reading(_)) => Found::DoneUpTo(there.wrapping_add(1)),
-            // A lap before what is there, the slot's message is done with.
-            (1.., State::Free | State::Writing(_) | State::Full | State::Closed) => {
+            // Claimed by a producer, which gets no further than a lap beyond the first message that waits.
+            (1.., State::Writing(_) | State::Full) => {
                 Found::DoneUpTo(there.wrapping_sub(self.capacity()).wrapping_add(1))
+            }
+            // The same for the position a lap before, which may have been given up and never carried a message. The
+            // slot at the head is done with in any case.
+            (ahead @ 1.., State::Free | State::Closed) => {
+                let at_least = self.head.wrapping_add(1);
+                let laps = ahead.saturating_sub(2).max(0) as u64;
+                Found::DoneUpTo(at_least.wrapping_add(laps.wrapping_mul(self.capacity())))
             }
             // Also a message that came just now: another look decides.
             _ => Found::Odd,
