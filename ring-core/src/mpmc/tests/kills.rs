@@ -78,16 +78,13 @@ fn a_killed_producer_is_skipped() {
                 let mut producer = more_tx(&killed);
                 let his = Arc::clone(&gone);
                 let killer = thread::spawn(move || push_and_die(killed, 1, step, &his));
-                let ours = Arc::clone(&gone);
-                let sender = thread::spawn(move || {
-                    producer.recover(&*ours).unwrap();
-                    let sent = u64::from(producer.try_push(2).is_ok());
-                    producer.close();
-                    sent
-                });
+                // Beside it a producer, and then a consumer as well.
+                producer.recover(&*gone).unwrap();
+                let sent = u64::from(producer.try_push(2).is_ok());
+                consumer.recover(&*gone).unwrap();
                 let first = consumer.try_pop();
                 killer.join().unwrap();
-                let sent = sender.join().unwrap();
+                producer.close();
                 let mut seen = pop_all_with(&mut consumer, &gone);
                 seen.extend(first);
                 let of_killed = seen.iter().filter(|&&value| value == 1).count();
@@ -150,9 +147,10 @@ fn a_producer_gets_past_a_killed_consumer() {
             killer.join().unwrap();
             let sent = sender.join().unwrap();
             seen.extend(pop_all_with(&mut consumer, &gone));
-            let first = usize::from(seen.first() == Some(&1));
-            assert!(first == 1 || policy == UnfinishedPops::Skip, "{seen:?}");
-            assert_eq!(&seen[first..], if sent { &[2][..] } else { &[] });
+            let all = if sent { &[1, 2][..] } else { &[1] };
+            // What the killed consumer took may have been the one or the other.
+            let misses_one = seen.len() + 1 == all.len() && seen.iter().all(|value| all.contains(value));
+            assert!(seen == all || policy == UnfinishedPops::Skip && misses_one, "{seen:?} of {all:?}");
         });
     }
 }
