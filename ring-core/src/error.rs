@@ -106,6 +106,23 @@ pub enum Error {
         /// In the header.
         found: u64,
     },
+    /// The ring is for another number of participants, or the header says one that no ring has.
+    #[error(
+        "the header says {found} participants: ask for as many when making a ring anew (or zero the region first); \
+         where nobody can have asked for that, a peer spoiled it"
+    )]
+    WrongParticipants {
+        /// In the header.
+        found: u64,
+    },
+    /// The ring has no such place.
+    #[error("there is no participant {id} in this ring: ask for 1 to {participants}")]
+    NoSuchParticipant {
+        /// What was asked for.
+        id: u16,
+        /// Places that the ring has.
+        participants: u16,
+    },
     /// The role has an owner that is not known to be gone.
     #[error(
         "the {role} of this ring is taken: only one at a time; if its owner is dead, use `take_over` (to make the \

@@ -16,6 +16,7 @@ mod error;
 mod header;
 mod liveness;
 mod message;
+pub mod mpmc;
 mod region;
 mod registry;
 pub mod spsc;

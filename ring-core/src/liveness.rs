@@ -116,7 +116,8 @@ impl OwnerWord {
 
     /// Gives the role back, unless a successor has taken it over already.
     pub(crate) fn release(&self, mine: u64) {
-        // ORDERING: Release (R5): all that this owner wrote to the ring; pairs with A5 in OwnerWord::claim.
+        // ORDERING: Release (R5): all that this owner wrote to the ring; pairs with A5 in OwnerWord::claim
+        // and OwnerWord::state.
         // ORDERING: Relaxed on failure: a successor owns the word, and there is nothing to hand over.
         let _ = self.0.compare_exchange(mine, mine & !HELD, Ordering::Release, Ordering::Relaxed);
     }
@@ -129,8 +130,9 @@ impl OwnerWord {
 
     /// How often the role was claimed, and whether it is held now.
     pub(crate) fn state(&self) -> Owner {
-        // ORDERING: Relaxed: information for the caller; nothing is read because of it.
-        let word = self.0.load(Ordering::Relaxed);
+        // ORDERING: Acquire (A5): what an owner that left wrote, for who clears up; pairs with R5 in
+        // OwnerWord::release.
+        let word = self.0.load(Ordering::Acquire);
         Owner { incarnation: word >> 1, held: word & HELD != 0 }
     }
 }

@@ -69,6 +69,12 @@ impl AtomicU64 {
     }
 
     #[track_caller]
+    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+        self.touch();
+        self.inner.fetch_add(value, mutant::ordering(order, 0))
+    }
+
+    #[track_caller]
     pub fn compare_exchange(
         &self,
         current: u64,

@@ -6,9 +6,18 @@ use alloc::sync::Arc;
 use crate::HeapRegion;
 
 #[cfg(loom)]
-pub(crate) use loom::{model, thread};
+pub(crate) use loom::thread;
 #[cfg(not(loom))]
 pub(crate) use std::thread;
+
+/// Runs `body` in every order that its threads can take.
+#[cfg(loom)]
+pub(crate) fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    // Making a ring and attaching to it alone take some hundred steps.
+    builder.max_branches = 10_000;
+    builder.check(body);
+}
 
 /// Runs `body` in real threads, again and again.
 #[cfg(not(loom))]
