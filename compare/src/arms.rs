@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use measure::threads::{Queue, Threads};
 use measure::{Arm, Duplex, Message, Readers, Receiver, Sender, Side, Writers};
-use ring_core::HeapRegion;
+use ring_core::{HeapRegion, mpmc};
 use ring_core::spsc::{self, Layout};
 
 /// What the lead holds, and what its peer holds.
@@ -28,6 +28,10 @@ pub fn make(arm: Threads) -> Result<Sides> {
         }
         Threads::Pair { queue, depth } => match queue {
             Queue::Spsc => pair(|| spsc_ring(depth)),
+            Queue::Mpmc => pair(|| {
+                let region = mpmc_ring(depth)?;
+                Ok((mpmc::Producer::attach(region.clone())?, mpmc::Consumer::attach(region)?))
+            }),
             Queue::Rtrb => pair(|| Ok(rtrb::make(depth))),
             Queue::Crossbeam => pair(|| Ok(crossbeam::make(depth))),
             Queue::Ringbuf => pair(|| Ok(ringbuf::make(depth))),
@@ -35,6 +39,12 @@ pub fn make(arm: Threads) -> Result<Sides> {
             Queue::Disruptor => pair(|| Ok(disruptor::make(depth))),
         },
         Threads::Many { queue, depth, producers, consumers } => match queue {
+            Queue::Mpmc => {
+                let region = mpmc_ring(depth)?;
+                let senders = (0..producers).map(|_| mpmc::Producer::<Message, _>::attach(region.clone()));
+                let receivers = (0..consumers).map(|_| mpmc::Consumer::<Message, _>::attach(region.clone()));
+                Ok(many(senders.collect::<Result<_, _>>()?, receivers.collect::<Result<_, _>>()?))
+            }
             Queue::Crossbeam => {
                 let (sender, receiver) = crossbeam::make(depth);
                 Ok(many(vec![sender; producers], vec![receiver; consumers]))
@@ -47,6 +57,13 @@ pub fn make(arm: Threads) -> Result<Sides> {
 fn spsc_ring(depth: usize) -> Result<(impl Sender + Send, impl Receiver + Send)> {
     let layout = Layout::<Message>::new(depth as u64)?;
     Ok(spsc::create(Arc::new(HeapRegion::new(layout.bytes())), &layout)?)
+}
+
+fn mpmc_ring(depth: usize) -> Result<Arc<HeapRegion>> {
+    let layout = mpmc::Layout::<Message>::new(depth as u64)?;
+    let region = Arc::new(HeapRegion::new(layout.bytes()));
+    layout.init(&region)?;
+    Ok(region)
 }
 
 /// A queue each way.

@@ -4,8 +4,10 @@
 //! process that the user started; its *peer* answers.
 
 mod alone;
+mod copies;
 mod index;
 mod kernel;
+mod rings;
 mod spsc;
 #[cfg(test)]
 mod tests;
@@ -21,6 +23,17 @@ pub(crate) use kernel::Channel;
 pub(crate) use spsc::Change;
 
 use super::memory::{Kind, Memory};
+
+/// Our rings beside spsc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ring {
+    /// Messages of any length.
+    Bytes,
+    /// Many producers and consumers.
+    Mpmc,
+    /// A producer that never waits.
+    Broadcast,
+}
 
 /// An arm in words, for both processes to make it from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +58,24 @@ pub(crate) enum Spec {
         depth: u64,
         /// In what it differs from what users get by default.
         change: Change,
+    },
+    /// Two rings of our own of another kind, one each way.
+    Other {
+        /// Which kind.
+        ring: Ring,
+        /// Messages of 56 bytes that each holds, about.
+        depth: u64,
+    },
+    /// A byte ring with messages of 1 KiB, one way.
+    LongBytes,
+    /// Copies of 1 KiB with no ring around them, one way.
+    Copies,
+    /// An mpmc ring with as many producers as consumers, one way.
+    Many {
+        /// Slots.
+        depth: u64,
+        /// Producers; consumers.
+        threads: usize,
     },
     /// Two rings of the classic design, one each way.
     Index {
@@ -76,6 +107,17 @@ impl Spec {
                 vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2]
             }
             Self::Kernel(_) | Self::Syscall | Self::Threads(_) => vec![],
+            Self::Other { ring, depth } => {
+                let bytes = match ring {
+                    Ring::Bytes => rings::bytes_bytes(depth),
+                    Ring::Mpmc => rings::mpmc_bytes(depth),
+                    Ring::Broadcast => rings::broadcast_bytes(depth),
+                };
+                vec![(Kind::Usual, bytes); 2]
+            }
+            Self::LongBytes => vec![(Kind::Usual, rings::long_bytes())],
+            Self::Copies => vec![(Kind::Usual, copies::BYTES)],
+            Self::Many { depth, .. } => vec![(Kind::Usual, rings::mpmc_bytes(depth))],
             Self::PushAlone { depth } => vec![(Kind::Usual, spsc::bytes(depth, Change::None))],
         }
     }
@@ -118,6 +160,12 @@ impl Spec {
             Self::SameLine { .. } => Box::new(measure::same_line(parts)?),
             Self::Rotating { lines, .. } => Box::new(measure::floor(side, parts, lines)?),
             Self::Spsc { depth, change, .. } => spsc::make(side, parts, depth, change, descriptors)?,
+            Self::Other { ring: Ring::Bytes, depth } => Box::new(rings::bytes(side, parts, depth)?),
+            Self::Other { ring: Ring::Mpmc, depth } => Box::new(rings::mpmc(side, parts, depth)?),
+            Self::Other { ring: Ring::Broadcast, depth } => Box::new(rings::broadcast(side, parts, depth)?),
+            Self::LongBytes => rings::long(side, parts)?,
+            Self::Copies => Box::new(copies::Copies::new(parts)?),
+            Self::Many { depth, threads } => rings::mpmc_many(side, parts, depth, threads)?,
             Self::Index { depth } => Box::new(index::make(side, parts, depth)?),
             Self::Kernel(channel) => kernel::make(side, channel, parts, descriptors)?,
             Self::PushAlone { depth } => alone::push_alone(side, parts, depth)?,

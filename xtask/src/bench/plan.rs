@@ -201,7 +201,10 @@ impl Plan {
 /// Lines of the floor of an arm: as many as its ring has slots.
 fn floor_lines(spec: &Spec) -> usize {
     match *spec {
-        Spec::Spsc { depth, .. } | Spec::Index { depth } => usize::try_from(depth).unwrap_or(FLOOR_LINES),
+        Spec::Spsc { depth, .. }
+        | Spec::Index { depth }
+        | Spec::Other { depth, .. }
+        | Spec::Many { depth, .. } => usize::try_from(depth).unwrap_or(FLOOR_LINES),
         Spec::Threads(Threads::Pair { depth, .. }) => depth,
         _ => FLOOR_LINES,
     }

@@ -21,6 +21,11 @@ impl<S: Sender, R: Receiver> Duplex<S, R> {
         Self { to, from, sum: 0, next: 0 }
     }
 
+    /// What this side reads from.
+    pub fn from(&mut self) -> &mut R {
+        &mut self.from
+    }
+
     #[inline(always)]
     fn send(&mut self, number: u64) {
         while !self.to.try_send(&[number; 7]) {

@@ -7,8 +7,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use ring_core::Region;
 use ring_core::spsc::{Consumer, PopError, Producer, PushError};
+use ring_core::{Region, broadcast, bytes, mpmc};
+use zerocopy::IntoBytes;
 
 use crate::{Message, Receiver, Sender};
 
@@ -47,6 +48,72 @@ impl<R: Region> Receiver for Consumer<Message, R> {
             }
             Err(PopError::Empty) => None,
             Err(PopError::Closed | PopError::Corrupted) => corrupted(),
+        }
+    }
+}
+
+/// Messages of 56 bytes, as bytes.
+impl<R: Region> Sender for bytes::Producer<R> {
+    #[inline(always)]
+    fn try_send(&mut self, message: &Message) -> bool {
+        match self.try_push(message.as_bytes()) {
+            Ok(()) => true,
+            Err(bytes::PushError::Full) => false,
+            Err(_) => corrupted(),
+        }
+    }
+}
+
+impl<R: Region> Receiver for bytes::Consumer<R> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Option<Message> {
+        let mut message: Message = [0; 7];
+        match self.try_pop(message.as_mut_bytes()) {
+            Ok(_) => Some(message),
+            Err(bytes::PopError::Empty) => None,
+            Err(_) => corrupted(),
+        }
+    }
+}
+
+impl<R: Region> Sender for mpmc::Producer<Message, R> {
+    #[inline(always)]
+    fn try_send(&mut self, message: &Message) -> bool {
+        match self.try_push(*message) {
+            Ok(()) => true,
+            Err(mpmc::PushError::Full(_) | mpmc::PushError::Busy(_)) => false,
+            Err(_) => corrupted(),
+        }
+    }
+}
+
+impl<R: Region> Receiver for mpmc::Consumer<Message, R> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Option<Message> {
+        match self.try_pop() {
+            Ok(message) => Some(message),
+            Err(mpmc::PopError::Empty | mpmc::PopError::Busy) => None,
+            Err(_) => corrupted(),
+        }
+    }
+}
+
+impl<R: Region> Sender for broadcast::Producer<Message, R> {
+    #[inline(always)]
+    fn try_send(&mut self, message: &Message) -> bool {
+        self.push(message);
+        true
+    }
+}
+
+/// In a closed loop nothing is lost.
+impl<R: Region> Receiver for broadcast::Consumer<Message, R> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Option<Message> {
+        match self.try_pop() {
+            Ok(message) => Some(message),
+            Err(broadcast::PopError::Empty) => None,
+            Err(_) => corrupted(),
         }
     }
 }

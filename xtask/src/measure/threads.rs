@@ -37,6 +37,8 @@ pub enum Threads {
 pub enum Queue {
     /// Our ring for one producer and one consumer.
     Spsc,
+    /// Our ring for many producers and consumers.
+    Mpmc,
     /// rtrb's ring buffer.
     Rtrb,
     /// crossbeam-queue's `ArrayQueue`.

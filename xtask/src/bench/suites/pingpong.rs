@@ -3,7 +3,7 @@
 use measure::threads::{Queue, Threads};
 
 use super::{RIVALS, compared, figure, ratio};
-use crate::bench::arms::{Change, Channel, Spec};
+use crate::bench::arms::{Change, Channel, Ring, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
 use crate::bench::rounds::{Outcome, Spread};
@@ -22,6 +22,9 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     plan.round_trips("spsc", ring(FLOOR_LINES));
     for depth in DEPTHS {
         plan.round_trips(&format!("spsc/{depth}"), ring(depth));
+    }
+    for (name, other) in [("bytes", Ring::Bytes), ("mpmc", Ring::Mpmc), ("broadcast", Ring::Broadcast)] {
+        plan.round_trips(name, Spec::Other { ring: other, depth: FLOOR_LINES as u64 });
     }
     for (name, channel) in [("pipe", Channel::Pipe), ("unix", Channel::Unix), ("eventfd", Channel::Eventfd)] {
         plan.round_trips(name, Spec::Kernel(channel));

@@ -4,7 +4,7 @@ use measure::Reader;
 use measure::threads::{Queue, Threads};
 
 use super::{RIVALS, compared, ratio};
-use crate::bench::arms::{Change, Spec};
+use crate::bench::arms::{Change, Ring, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{Plan, Scale};
 use crate::bench::rounds::Outcome;
@@ -30,6 +30,18 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
             plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader);
         }
     }
+    plan.stream("bytes/1KiB", Spec::LongBytes, Reader::Equal);
+    plan.stream("memcpy/1KiB", Spec::Copies, Reader::Equal);
+    for threads in [1, 2] {
+        for (suffix, depth) in [("", 1024), ("/16", 16)] {
+            plan.stream(
+                &format!("mpmc/{threads}-{threads}{suffix}"),
+                Spec::Many { depth, threads },
+                Reader::Equal,
+            );
+        }
+    }
+    plan.stream("broadcast/1-1", Spec::Other { ring: Ring::Broadcast, depth: 1024 }, Reader::Equal);
     if scale.compare {
         for depth in COMPARED_DEPTHS {
             for (name, queue) in core::iter::once(("spsc-threads", Queue::Spsc)).chain(RIVALS) {
@@ -41,6 +53,7 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
             let depth = 1024;
             let many =
                 |queue| Spec::Threads(Threads::Many { queue, depth, producers: threads, consumers: threads });
+            plan.stream(&format!("mpmc-threads/{threads}-{threads}"), many(Queue::Mpmc), Reader::Equal);
             plan.stream(&format!("crossbeam/{threads}-{threads}"), many(Queue::Crossbeam), Reader::Equal);
         }
     }
@@ -58,10 +71,17 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         table.push(line);
     }
     let mut text = if outcome.rounds == 0 { String::new() } else { table.to_string() };
+    if let Some(over) = ratio(plan, outcome, "memcpy/1KiB", "bytes/1KiB") {
+        text += &format!("Messages of 1 KiB: {over} of the bandwidth of bare copies.\n");
+    }
     for depth in COMPARED_DEPTHS {
         let rivals = RIVALS.map(|(name, _)| format!("{name}/{depth}"));
         text +=
             &compared(plan, outcome, &format!("spsc-threads/{depth}"), rivals.each_ref().map(String::as_str));
+    }
+    for threads in ["1-1", "2-2"] {
+        let [ours, theirs] = ["mpmc-threads", "crossbeam"].map(|name| format!("{name}/{threads}"));
+        text += &compared(plan, outcome, &ours, [&theirs]);
     }
     text
 }
