@@ -277,6 +277,10 @@ fn words_that_cannot_be_are_corrupted() {
     region.write(WORDS, LONGEST as u64);
     consumer.try_peek().unwrap().release();
     assert_eq!(consumer.head(), 128);
+    // Padding to the ring's end that no message can have needed, though there is one behind it.
+    region.write(WORDS + 128, PADDING | 120);
+    region.write(WORDS, 3);
+    assert_eq!(consumer.try_peek().map(drop), Err(PopError::Corrupted));
     // Beyond the ring's end, though short enough; padding that is right, with none or worse behind it.
     region.write(WORDS + 128, 8);
     consumer.try_peek().unwrap().release();
