@@ -44,6 +44,7 @@
 //! region is a [`TrustedRegion`](crate::TrustedRegion).
 
 mod consumer;
+mod frame;
 mod grant;
 mod layout;
 mod memory;

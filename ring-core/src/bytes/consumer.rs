@@ -3,8 +3,9 @@
 use core::fmt;
 
 use super::Delivery;
+use super::frame::Frame;
 use super::grant::ReadGrant;
-use super::memory::{Frame, Memory};
+use super::memory::Memory;
 use crate::sync::Ordering;
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 

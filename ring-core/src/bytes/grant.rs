@@ -10,7 +10,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::memory::Frame;
+use super::frame::Frame;
 use super::{Consumer, Producer};
 use crate::sync::bytes::Access;
 use crate::{Region, TrustedRegion};

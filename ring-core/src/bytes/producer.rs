@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use super::frame::Frame;
 use super::grant::WriteGrant;
-use super::memory::{Frame, Memory, PADDING};
+use super::memory::{Memory, PADDING};
 use crate::sync::Ordering;
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 
