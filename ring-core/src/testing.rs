@@ -10,14 +10,20 @@ pub(crate) use loom::thread;
 #[cfg(not(loom))]
 pub(crate) use std::thread;
 
-/// Runs `body` in every order that its threads can take.
 #[cfg(loom)]
-pub(crate) fn model(body: impl Fn() + Send + Sync + 'static) {
+pub(crate) use loom::model;
+
+/// As `model`, for a ring whose calls take many steps: with fewer interruptions of a thread, and longer.
+#[cfg(loom)]
+pub(crate) fn wide_model(body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    // Making a ring and attaching to it alone take some hundred steps.
     builder.max_branches = 10_000;
+    builder.preemption_bound = Some(2);
     builder.check(body);
 }
+
+#[cfg(not(loom))]
+pub(crate) use model as wide_model;
 
 /// Runs `body` in real threads, again and again.
 #[cfg(not(loom))]

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Consumer, Layout, PopError, Producer, PushError, UnfinishedPops, create};
-use crate::testing::{heap, model, scaled, thread};
+use crate::testing::{heap, scaled, thread, wide_model as model};
 use crate::{Error, HeapRegion, Role};
 
 mod kills;
@@ -84,7 +84,7 @@ fn transfers(
                 })
                 .collect();
             // Natively, as many as each gets for sure.
-            let share = producers * each / consumers;
+            let share = (producers * each / consumers).max(1);
             let receive_share = move |mut consumer: Rx| {
                 let mut seen = Vec::new();
                 while (seen.len() as u64) < share {
@@ -141,13 +141,39 @@ fn two_producers_lose_nothing() {
 }
 
 #[test]
-fn two_producers_keep_their_order() {
-    transfers(&[2], (2, 1), scaled(2, 1000), push, receive_one);
+fn two_consumers_lose_nothing() {
+    transfers(&[1, 2], (1, 2), scaled(1, 1000), push, receive_one);
 }
 
 #[test]
-fn two_consumers_lose_nothing() {
-    transfers(&[1, 2], (1, 2), scaled(2, 1000), push, receive_one);
+fn two_producers_keep_their_order() {
+    model(|| {
+        let (mut producer, mut consumer) = ring(4);
+        let mut other = more_tx(&producer);
+        let send = |producer: &mut Tx, number| {
+            (1..=2).all(|count| producer.try_push(numbered(number, count)).is_ok())
+        };
+        let sender = thread::spawn(move || send(&mut other, 1));
+        assert!(send(&mut producer, 2) && sender.join().unwrap(), "there is room, and nobody is slow");
+        let seen: Vec<u64> = consumer.drain(5).collect();
+        assert_ordered(&seen);
+        assert_eq!(seen.len(), 4);
+    });
+}
+
+#[test]
+fn two_consumers_share_what_is_there() {
+    model(|| {
+        let (mut producer, mut consumer) = ring(2);
+        let mut other = more_rx(&consumer);
+        assert!(push(&mut producer, 1) && push(&mut producer, 2));
+        let popper = thread::spawn(move || [other.try_pop().unwrap_or(0), other.try_pop().unwrap_or(0)]);
+        let mine = [consumer.try_pop().unwrap_or(0), consumer.try_pop().unwrap_or(0)];
+        let theirs = popper.join().unwrap();
+        let mut all = [mine, theirs].concat();
+        all.sort_unstable();
+        assert_eq!(all, [0, 0, 1, 2]);
+    });
 }
 
 #[cfg(not(loom))]
