@@ -48,6 +48,7 @@ mod grant;
 mod layout;
 mod memory;
 mod producer;
+mod word;
 
 #[cfg(all(test, feature = "alloc"))]
 mod tests;

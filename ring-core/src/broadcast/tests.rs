@@ -8,7 +8,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::memory::published;
+use super::word::published;
 use super::{Consumer, Layout, PopError, Producer, create};
 use crate::sync::Ordering;
 use crate::testing::{heap, model, scaled, thread};
@@ -40,6 +40,8 @@ struct Seen {
     lost: u64,
     /// Whether the last look found messages lost.
     just_lost: bool,
+    /// Whether the end was reached, behind which nothing may come.
+    at_end: bool,
 }
 
 impl Seen {
@@ -47,6 +49,7 @@ impl Seen {
     fn step(&mut self, consumer: &mut Rx) -> bool {
         let position = consumer.head();
         let result = consumer.try_pop();
+        assert!(!self.at_end || result == Err(PopError::Closed), "{result:?} behind the end");
         let lost_before = core::mem::replace(&mut self.just_lost, false);
         match result {
             Ok(found) => {
@@ -64,7 +67,10 @@ impl Seen {
                 assert!(!lost_before || consumer.capacity() == 1, "the oldest that is left is there");
                 thread::yield_now();
             }
-            Err(PopError::Closed) => return false,
+            Err(PopError::Closed) => {
+                self.at_end = true;
+                return false;
+            }
             Err(PopError::Corrupted) => panic!("corrupted"),
         }
         true
