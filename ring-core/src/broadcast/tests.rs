@@ -316,11 +316,6 @@ fn a_successor_of_a_killed_producer_goes_on_beside_the_consumer() {
                 let (mut producer, mut consumer) = ring(depth, 0);
                 let region = Arc::clone(producer.region());
                 push(&mut producer);
-                let receiver = thread::spawn(move || {
-                    let mut seen = Seen::default();
-                    seen.watch(&mut consumer, 1);
-                    (seen, consumer)
-                });
                 let slot = producer.begin();
                 if !matches!(killed, Killed::BeforeTheMessage) {
                     slot.write(&message(1));
@@ -329,6 +324,11 @@ fn a_successor_of_a_killed_producer_goes_on_beside_the_consumer() {
                     slot.word().store(published(1), Ordering::Release);
                 }
                 core::mem::forget(producer);
+                let receiver = thread::spawn(move || {
+                    let mut seen = Seen::default();
+                    seen.watch(&mut consumer, 1);
+                    (seen, consumer)
+                });
                 let mut successor = Producer::take_over(region, &gone()).unwrap();
                 let found = if matches!(killed, Killed::BeforeTheHint) { 2 } else { 1 };
                 assert_eq!(successor.tail(), found);
