@@ -1,8 +1,8 @@
 //! One thread publishes prices as fast as it can; two others read along, one of them too slowly.
 
+use core::time::Duration;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use ring_core::broadcast::{Consumer, Layout, PopError, create};
 use ring_core::{Error, HeapRegion};
@@ -12,9 +12,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 #[repr(C)]
 struct Price {
     instrument: u64,
-    price: i64,
+    price: u64,
 }
 
+/// So many, and their prices rise by one.
 const PRICES: u64 = 100_000;
 
 fn main() -> Result<(), Error> {
@@ -25,7 +26,7 @@ fn main() -> Result<(), Error> {
 
     let quick = thread::spawn(move || follow(quick, Duration::ZERO));
     let slow = thread::spawn(move || follow(slow, Duration::from_micros(100)));
-    for price in (1..).take(PRICES as usize) {
+    for price in 1..=PRICES {
         producer.push(&Price { instrument: 7, price });
     }
     producer.close();
@@ -44,7 +45,7 @@ fn follow(mut consumer: Consumer<Price, Arc<HeapRegion>>, work: Duration) -> (u6
     loop {
         match consumer.try_pop() {
             Ok(price) => {
-                assert_eq!((price.instrument, price.price), (7, (seen + lost + 1) as i64));
+                assert_eq!((price.instrument, price.price), (7, seen + lost + 1));
                 seen += 1;
                 thread::sleep(work);
             }

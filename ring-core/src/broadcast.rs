@@ -48,6 +48,7 @@ mod grant;
 mod layout;
 mod memory;
 mod producer;
+mod word;
 
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
@@ -79,7 +80,7 @@ const KIND: u64 = 4;
 /// let region = Arc::new(HeapRegion::new(layout.bytes()));
 /// let (mut producer, mut first) = broadcast::create(Arc::clone(&region), &layout)?;
 /// producer.push(&7);
-/// let mut second = broadcast::Consumer::join_oldest(region)?;
+/// let mut second = broadcast::Consumer::<u64, _>::join_oldest(region)?;
 /// assert_eq!(first.try_pop(), Ok(7));
 /// assert_eq!(second.try_pop(), Ok(7));
 /// # Ok::<(), ring_core::Error>(())

@@ -351,7 +351,8 @@ fn a_hostile_peer_at_work_meanwhile_only_spoils_messages() {
             let mut seed = 1;
             while !is_over.load(Ordering::Relaxed) {
                 // Words near those that are right, more often than any; the guards stay.
-                let offset = 128 + random(&mut seed) as usize % (layout().bytes() - 128) / 8 * 8;
+                let words = (layout().bytes() - 128) as u64 / 8;
+                let offset = 128 + usize::try_from(random(&mut seed) % words).unwrap() * 8;
                 let near = region.read(offset).wrapping_add(random(&mut seed) % 64).wrapping_sub(32);
                 region.write(offset, if random(&mut seed) % 4 == 0 { random(&mut seed) } else { near });
             }

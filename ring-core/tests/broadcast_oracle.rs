@@ -148,7 +148,7 @@ proptest! {
                 }
                 Operation::KillProducer | Operation::KillWriting => {
                     if matches!(operation, Operation::KillWriting) {
-                        core::mem::forget(producer.reserve());
+                        let _ = producer.reserve();
                         oracle.is_writing = true;
                     }
                     core::mem::forget(producer);

@@ -83,7 +83,7 @@ fn overtakes<T: Numbered>(depth: u64) {
             sent
         });
         // Some come and go: each begins with a message that is there, or is told what it lost.
-        scope.spawn(|| {
+        let visitors = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 for join in [Consumer::<T, _>::join, Consumer::join_oldest] {
                     let mut visitor = join(Arc::clone(&region)).unwrap();
@@ -103,6 +103,8 @@ fn overtakes<T: Numbered>(depth: u64) {
         }
         is_over.store(true, Ordering::Relaxed);
         let sent = sender.join().unwrap();
+        // Not left to the scope, whose wait ThreadSanitizer does not see.
+        visitors.join().unwrap();
         for seen in receivers.map(|receiver| receiver.join().unwrap()) {
             assert_eq!(seen.popped + seen.lost, sent, "all of them, popped or told to be lost");
             assert!(seen.popped > 0);

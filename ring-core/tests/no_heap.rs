@@ -1,6 +1,7 @@
 //! A ring in a static, with nothing but core.
 
 use ring_core::spsc::{Layout, create};
+use ring_core::{Error, Role, StaticRegion, broadcast};
 use ring_core::{Error, Role, StaticRegion, bytes};
 
 const LAYOUT: Layout<u64> = match Layout::new(4) {
@@ -33,6 +34,20 @@ fn a_static_holds_one_ring_at_a_time() {
     create(&REGION, &LAYOUT).unwrap();
 }
 
+const BROADCAST: broadcast::Layout<u64> = match broadcast::Layout::new(4) {
+    Ok(layout) => layout,
+    Err(_) => panic!(),
+};
+static BROADCAST_REGION: StaticRegion<{ BROADCAST.bytes() }> = StaticRegion::new();
+
+#[test]
+fn a_static_holds_a_broadcast_ring() {
+    let (mut producer, mut consumer) = broadcast::create(&BROADCAST_REGION, &BROADCAST).unwrap();
+    producer.push_slice(&[1, 2, 3, 4, 5]);
+    producer.close();
+    assert_eq!(consumer.try_pop(), Err(broadcast::PopError::Lost { messages: 1 }));
+    assert!(consumer.drain(usize::MAX).eq(2..6));
+    assert_eq!(consumer.try_pop(), Err(broadcast::PopError::Closed));
 const BYTES: bytes::Layout = match bytes::Layout::new(256) {
     Ok(layout) => layout,
     Err(_) => panic!(),

@@ -29,7 +29,9 @@ fn is_long() -> bool {
 
 /// Words that no other message has in these places.
 fn message(number: u64) -> Words {
-    core::array::from_fn(|place| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32))
+    core::array::from_fn(|place| {
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(u32::try_from(place).unwrap())
+    })
 }
 
 fn ring(name: &str, depth: u64) -> Segment {

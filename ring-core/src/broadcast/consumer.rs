@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::memory::{CLOSED, Joined, Memory, Slot, Word, published};
+use super::memory::{CLOSED, Joined, Memory, Slot};
+use super::word::{Word, published};
 use crate::sync::{self, Ordering};
 use crate::{Error, Message, Owner, Region};
 
@@ -172,7 +173,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         let slot = self.memory.slot(self.head);
         // ORDERING: Relaxed: a hint for the caller; a pop looks again.
         let word = slot.word().load(Ordering::Relaxed);
-        self.memory.is_pending(word, slot.position)
+        slot.is_pending(word)
     }
 
     /// What the producer's owner word says.
@@ -208,7 +209,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         let word = slot.look();
         if word == published(slot.position) {
             Ok(slot)
-        } else if self.memory.is_pending(word, slot.position) {
+        } else if slot.is_pending(word) {
             self.on_empty(slot)
         } else {
             Err(self.overtaken(&slot))
@@ -224,7 +225,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // The state word has brought every message, and the slot was looked at before.
         match slot.look() {
             word if word == published(slot.position) => Ok(slot),
-            word if self.memory.is_pending(word, slot.position) => Err(PopError::Closed),
+            word if slot.is_pending(word) => Err(PopError::Closed),
             _ => Err(self.overtaken(&slot)),
         }
     }
@@ -247,12 +248,12 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// later, when its slot is being overwritten or was since the tail was found.
     fn oldest(&self, slot: &Slot<T>) -> Option<u64> {
         // A word that is looked at now says no less than before, and brings the messages before it.
-        if !matches!(self.memory.compare(slot.look(), slot.position), Word::Later { .. }) {
+        if !matches!(slot.compare(), Word::Later { .. }) {
             return None;
         }
         let tail = self.memory.find_tail(self.memory.hint()).ok()?;
         let first = tail.wrapping_sub(self.memory.depth());
-        let oldest = match self.memory.compare(self.memory.slot(first).look(), first) {
+        let oldest = match self.memory.slot(first).compare() {
             Word::Published => first,
             Word::Later { at, .. } => at.wrapping_sub(self.memory.depth()).wrapping_add(1),
             Word::Pending | Word::Impossible => return None,

@@ -12,6 +12,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::layout::Layout;
+use super::word::{self, Word, pending};
 use crate::header::{Guard, Shape};
 use crate::liveness::OwnerWord;
 use crate::region::check_room;
@@ -94,31 +95,6 @@ impl SlotEnd {
     fn new() -> Self {
         Self { word: AtomicU64::new(0), payload: Racing::new() }
     }
-}
-
-/// What a slot's word says to whoever is at a position.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
-    /// The message of this position is there.
-    Published,
-    /// It is not there yet.
-    Pending,
-    /// The slot is a lap or more ahead: it holds the message of position `at`, or waits for that.
-    Later { at: u64, is_published: bool },
-    /// No producer writes this.
-    Impossible,
-}
-
-/// The word of a slot that holds the message of `position`.
-#[inline(always)]
-pub(super) const fn published(position: u64) -> u64 {
-    position << 1
-}
-
-/// The word of a slot in which the message of `position` is being written, or will be.
-#[inline(always)]
-pub(super) const fn pending(position: u64) -> u64 {
-    position << 1 | 1
 }
 
 /// Addresses and private copies of the shape. The handle that has it keeps the region.
@@ -214,7 +190,7 @@ impl<T: Message> Memory<T> {
         let header = Self::header_in(region)?;
         header.guard.check_ready(super::KIND)?;
         let state = &header.producer.state;
-        // ORDERING: Acquire (A9): the ring that this state is of; pairs with R9 in Memory::create.
+        // ORDERING: Acquire (A9): the ring that this state is of; pairs with R9 in Header::end_making.
         let before = state.load(Ordering::Acquire);
         let found = Layout::<T>::read(region).and_then(|layout| {
             let memory = Self::over(region, &layout);
@@ -224,7 +200,7 @@ impl<T: Message> Memory<T> {
             Ok((memory, Joined { state: before & !CLOSED, start, tail }))
         });
         // ORDERING: Acquire (A10): that the ring is being made anew, if a word read above is of the new one; pairs
-        // with R10 in Memory::create.
+        // with R10 in Header::begin_making.
         sync::fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence above is what it is compared for.
         let after = state.load(Ordering::Relaxed);
@@ -268,30 +244,7 @@ impl<T: Message> Memory<T> {
         let message = unsafe { self.slots.add(index * self.slot_bytes) };
         // SAFETY: a slot has room for its end, behind the message.
         let end = unsafe { message.add(self.slot_bytes - size_of::<SlotEnd>()) };
-        Slot { position, message: message.cast(), end: end.cast() }
-    }
-
-    /// Whether the word of a slot says that the message of `position`, one of that slot's, is not there yet: it is being
-    /// written, or the slot holds that of the lap before.
-    #[inline(always)]
-    pub(super) fn is_pending(&self, word: u64, position: u64) -> bool {
-        word == pending(position) || word == published(position.wrapping_sub(self.depth()))
-    }
-
-    /// What the word of a slot says to whoever is at `position`, one of that slot's.
-    pub(super) fn compare(&self, word: u64, position: u64) -> Word {
-        if word == published(position) {
-            return Word::Published;
-        }
-        if self.is_pending(word, position) {
-            return Word::Pending;
-        }
-        // Positions of words are known modulo 2^63; up to half of that is ahead, and beyond it behind.
-        let ahead = (word >> 1).wrapping_sub(position) & (u64::MAX >> 1);
-        if ahead == 0 || ahead > u64::MAX >> 2 || ahead & self.mask != 0 {
-            return Word::Impossible;
-        }
-        Word::Later { at: position.wrapping_add(ahead), is_published: word & 1 == 0 }
+        Slot { position, depth: self.depth(), message: message.cast(), end: end.cast() }
     }
 
     /// How many messages there are for one tail hint: the tail is in reach of a search from the hint that ends
@@ -309,15 +262,16 @@ impl<T: Message> Memory<T> {
 
     /// The tail, from a hint. Looks at log2(depth) slots or one more.
     ///
-    /// Where a producer is at work it is a position that the tail has passed while this ran. In `hint .. hint + depth`
-    /// the published positions come first, so a binary search finds their end; when the producer runs through all of
-    /// them meanwhile, the word that shows it has a position that the tail reached just now.
+    /// Where a producer is at work, it lies between the tail at the call and the tail at the return. In
+    /// `hint .. hint + depth` the published positions come first, so a binary search finds their end. When the producer
+    /// runs through all of them meanwhile, the word that shows it is of a position beyond, which the tail has reached and
+    /// had not at the call.
     pub(super) fn find_tail(&self, hint: u64) -> Result<u64, Error> {
         let (mut low, mut high) = (0, self.depth());
         while low < high {
             let middle = low + (high - low) / 2;
             let position = hint.wrapping_add(middle);
-            match self.compare(self.slot(position).look(), position) {
+            match self.slot(position).compare() {
                 Word::Published => low = middle + 1,
                 Word::Pending => high = middle,
                 Word::Later { at, is_published } => return Ok(at.wrapping_add(is_published.into())),
@@ -341,6 +295,7 @@ pub(super) struct Joined {
 #[derive(Debug)]
 pub(super) struct Slot<T> {
     pub(super) position: u64,
+    depth: u64,
     message: NonNull<T>,
     end: NonNull<SlotEnd>,
 }
@@ -364,6 +319,17 @@ impl<T: Message> Slot<T> {
         // ORDERING: Acquire (A1, A7): the message in the slot if the word is even, in any case those before; pairs
         // with R1 in Producer::publish and R7 in Producer::begin.
         self.word().load(Ordering::Acquire)
+    }
+
+    /// What the word says to whoever is at the slot's position.
+    pub(super) fn compare(&self) -> Word {
+        Word::at(self.position, self.look(), self.depth)
+    }
+
+    /// Whether `word`, which was in the slot, says that its message is not there yet.
+    #[inline(always)]
+    pub(super) fn is_pending(&self, word: u64) -> bool {
+        word::is_pending(self.position, word, self.depth)
     }
 
     /// Address of the message.

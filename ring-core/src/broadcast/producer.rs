@@ -3,7 +3,8 @@
 use core::fmt;
 
 use super::grant::WriteGrant;
-use super::memory::{CLOSED, Memory, Slot, pending, published};
+use super::memory::{CLOSED, Memory, Slot};
+use super::word::{pending, published};
 use crate::sync::{self, Ordering};
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
 

@@ -8,7 +8,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::memory::published;
+use super::word::published;
 use super::{Consumer, Layout, PopError, Producer, create};
 use crate::sync::Ordering;
 use crate::testing::{heap, model, scaled, thread};
@@ -40,6 +40,8 @@ struct Seen {
     lost: u64,
     /// Whether the last look found messages lost.
     just_lost: bool,
+    /// Whether the end was reached, behind which nothing may come.
+    at_end: bool,
 }
 
 impl Seen {
@@ -47,6 +49,7 @@ impl Seen {
     fn step(&mut self, consumer: &mut Rx) -> bool {
         let position = consumer.head();
         let result = consumer.try_pop();
+        assert!(!self.at_end || result == Err(PopError::Closed), "{result:?} behind the end");
         let lost_before = core::mem::replace(&mut self.just_lost, false);
         match result {
             Ok(found) => {
@@ -64,7 +67,10 @@ impl Seen {
                 assert!(!lost_before || consumer.capacity() == 1, "the oldest that is left is there");
                 thread::yield_now();
             }
-            Err(PopError::Closed) => return false,
+            Err(PopError::Closed) => {
+                self.at_end = true;
+                return false;
+            }
             Err(PopError::Corrupted) => panic!("corrupted"),
         }
         true
@@ -310,11 +316,6 @@ fn a_successor_of_a_killed_producer_goes_on_beside_the_consumer() {
                 let (mut producer, mut consumer) = ring(depth, 0);
                 let region = Arc::clone(producer.region());
                 push(&mut producer);
-                let receiver = thread::spawn(move || {
-                    let mut seen = Seen::default();
-                    seen.watch(&mut consumer, 1);
-                    (seen, consumer)
-                });
                 let slot = producer.begin();
                 if !matches!(killed, Killed::BeforeTheMessage) {
                     slot.write(&message(1));
@@ -323,6 +324,11 @@ fn a_successor_of_a_killed_producer_goes_on_beside_the_consumer() {
                     slot.word().store(published(1), Ordering::Release);
                 }
                 core::mem::forget(producer);
+                let receiver = thread::spawn(move || {
+                    let mut seen = Seen::default();
+                    seen.watch(&mut consumer, 1);
+                    (seen, consumer)
+                });
                 let mut successor = Producer::take_over(region, &gone()).unwrap();
                 let found = if matches!(killed, Killed::BeforeTheHint) { 2 } else { 1 };
                 assert_eq!(successor.tail(), found);
