@@ -48,6 +48,8 @@ fn a_static_holds_a_broadcast_ring() {
     assert_eq!(consumer.try_pop(), Err(broadcast::PopError::Lost { messages: 1 }));
     assert!(consumer.drain(usize::MAX).eq(2..6));
     assert_eq!(consumer.try_pop(), Err(broadcast::PopError::Closed));
+}
+
 const BYTES: bytes::Layout = match bytes::Layout::new(256) {
     Ok(layout) => layout,
     Err(_) => panic!(),
