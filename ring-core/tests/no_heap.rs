@@ -1,8 +1,7 @@
 //! A ring in a static, with nothing but core.
 
 use ring_core::spsc::{Layout, create};
-use ring_core::{Error, Role, StaticRegion, broadcast};
-use ring_core::{Error, Role, StaticRegion, bytes};
+use ring_core::{Error, Role, StaticRegion, broadcast, bytes};
 
 const LAYOUT: Layout<u64> = match Layout::new(4) {
     Ok(layout) => layout,
