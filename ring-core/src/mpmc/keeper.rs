@@ -49,7 +49,8 @@ impl Keeper {
     }
 
     fn is_gone<T: Message>(self, memory: &Memory<T>, liveness: &impl Liveness) -> bool {
-        let id = (self.0 & u64::from(OWNER_MAX)) as u16;
+        #[expect(clippy::cast_possible_truncation, reason = "masked")]
+        let id = self.0 as u16 & OWNER_MAX;
         if id == 0 || id > memory.participants() {
             // Nobody writes this.
             return true;
