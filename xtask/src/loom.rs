@@ -18,7 +18,7 @@ const PREEMPTIONS: u32 = 3;
 /// What to explore, and how far.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Run only the models whose name contains this
+    /// Run only the models whose name contains this, or weaken only orderings whose place does
     filter: Option<String>,
 
     /// How often a thread may be interrupted in one execution; 3 unless LOOM_MAX_PREEMPTIONS says otherwise
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     preemptions: Option<u32>,
 
     /// Weaken each ordering of ring-core in turn and see whether a model notices; none may survive
-    #[arg(long, conflicts_with = "filter")]
+    #[arg(long)]
     mutants: bool,
 
     /// With --mutants: one ordering of each sort in each file
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.mutants {
         let report = |line: &str| say(format_args!("{line}\n"));
         let mutants::Tally { killed, survived, exempt } =
-            mutants::run(&workspace, &command, args.quick, report)?;
+            mutants::run(&workspace, &command, args.filter.as_deref(), args.quick, report)?;
         say(format_args!("{killed} killed, {survived} survived, {exempt} exempt\n"))?;
         ensure!(survived == 0, "an ordering can be weakened and no model notices: enrich the models");
         return Ok(());

@@ -97,7 +97,7 @@ impl Summary<'_> {
         let report =
             |line: &str| if line.starts_with("killed") { Ok(()) } else { say(format_args!("{line}\n")) };
         let models = loom::models(self.workspace, None);
-        let counts = match mutants::run(self.workspace, &models, true, report) {
+        let counts = match mutants::run(self.workspace, &models, None, true, report) {
             Ok(tally) => Counts { passed: tally.killed, failed: tally.survived, skipped: 0 },
             Err(error) => {
                 say(format_args!("{name} FAILED\n\n{error:#}\n\n"))?;

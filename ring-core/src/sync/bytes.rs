@@ -273,11 +273,13 @@ mod model {
             Self { header: AtomicU64::new(0), tracker: Tracker::new() }
         }
 
+        #[track_caller]
         pub(crate) fn load(&self, order: Ordering) -> u64 {
             self.header.load(order)
         }
 
         /// It ends the word's life as payload, so whoever still reads that is reported.
+        #[track_caller]
         pub(crate) fn store(&self, value: u64, order: Ordering) {
             self.tracker.writing().end();
             self.header.store(value, order);

@@ -64,15 +64,18 @@ pub(crate) struct Tally {
     pub(crate) exempt: u64,
 }
 
-/// Weakens each ordering, or with `quick` one of each sort in each file, and reports on each in a line.
+/// Weakens each ordering in the files whose path has `only` in it, or with `quick` one of each sort in each file, and
+/// reports on each in a line.
 pub(crate) fn run(
     workspace: &Workspace,
     models: &Command,
+    only: Option<&str>,
     quick: bool,
     mut report: impl FnMut(&str) -> Result<()>,
 ) -> Result<Tally> {
     let sources = source::of_library(&workspace.root().join(CRATE).join("src"))?;
-    let (mutants, exempt) = find(&sources, quick);
+    let (mut mutants, exempt) = find(&sources, quick);
+    mutants.retain(|mutant| only.is_none_or(|only| mutant.to_string().contains(only)));
     ensure!(!mutants.is_empty(), "no ordering found to weaken");
     let program = build(models)?;
     let untouched = judge(workspace, models, &program, None)?;

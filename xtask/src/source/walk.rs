@@ -105,7 +105,7 @@ impl Walk {
             return;
         }
         let callee = index.checked_sub(1).and_then(|before| match &tokens[before] {
-            TokenTree::Ident(ident) => Some(Callee::of(ident)),
+            TokenTree::Ident(ident) => Some(Callee::of(ident, first_of_path(tokens, before))),
             _ => None,
         });
         let is_callee = |name| callee.as_ref().is_some_and(|callee| callee.name == name);
@@ -152,8 +152,9 @@ impl Walk {
 }
 
 impl Callee {
-    fn of(ident: &Ident) -> Self {
-        let start = ident.span().start();
+    /// A call by a path begins where the path does, one of a method at its name.
+    fn of(ident: &Ident, first: Span) -> Self {
+        let start = first.start();
         Self { name: ident.to_string(), line: start.line, column: start.column + 1 }
     }
 }
@@ -213,6 +214,18 @@ fn is_assertion(item: &[TokenTree]) -> bool {
 /// Whether the group at `index` is what the macro `name` is given.
 fn is_macro(tokens: &[TokenTree], index: usize, name: &str) -> bool {
     index >= 2 && is_punct(&tokens[index - 1], '!') && is_ident(&tokens[index - 2], name)
+}
+
+/// Where the path begins whose last name is at `index`.
+fn first_of_path(tokens: &[TokenTree], mut index: usize) -> Span {
+    while index >= 3
+        && is_punct(&tokens[index - 1], ':')
+        && is_punct(&tokens[index - 2], ':')
+        && matches!(tokens[index - 3], TokenTree::Ident(_))
+    {
+        index -= 3;
+    }
+    tokens[index].span()
 }
 
 /// Whether the token at `index` comes after `name::`.

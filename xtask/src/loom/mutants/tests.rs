@@ -17,7 +17,7 @@ fn f(x: &AtomicU64) {
         Ordering::Release,
         Ordering::Relaxed,
     );
-    fence(Ordering::Acquire);
+    sync::fence(Ordering::Acquire);
 }
 ";
 
