@@ -132,17 +132,17 @@ fn receive_one(consumer: &mut Rx, seen: &mut Vec<u64>) -> Result<(), PopError> {
 
 #[test]
 fn one_to_one_loses_nothing() {
-    transfers(&[1, 2], (1, 1), scaled(2, 2000), push, receive_one);
+    transfers(&[1, 2], (1, 1), scaled(2, 300), push, receive_one);
 }
 
 #[test]
 fn two_producers_lose_nothing() {
-    transfers(&[1, 2], (2, 1), scaled(1, 1000), push, receive_one);
+    transfers(&[1, 2], (2, 1), scaled(1, 200), push, receive_one);
 }
 
 #[test]
 fn two_consumers_lose_nothing() {
-    transfers(&[1, 2], (1, 2), scaled(1, 1000), push, receive_one);
+    transfers(&[1, 2], (1, 2), scaled(1, 200), push, receive_one);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn two_consumers_share_what_is_there() {
 #[cfg(not(loom))]
 #[test]
 fn two_to_two_loses_nothing() {
-    transfers(&[1, 2, 16, 1024], (2, 2), 5000, push, receive_one);
+    transfers(&[1, 2, 16, 1024], (2, 2), 300, push, receive_one);
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn receive_in_place(consumer: &mut Rx, seen: &mut Vec<u64>) -> Result<(), PopErr
 
 #[test]
 fn grants_lose_nothing() {
-    transfers(&[1, 2], (1, 1), scaled(1, 1000), send_in_place, receive_in_place);
-    transfers(&[2], (2, 1), scaled(1, 1000), send_in_place, receive_in_place);
-    transfers(&[2], (1, 2), scaled(1, 1000), send_in_place, receive_in_place);
+    transfers(&[1, 2], (1, 1), scaled(1, 200), send_in_place, receive_in_place);
+    transfers(&[2], (2, 1), scaled(1, 200), send_in_place, receive_in_place);
+    transfers(&[2], (1, 2), scaled(1, 200), send_in_place, receive_in_place);
 }
 
 #[test]

@@ -150,6 +150,35 @@ fn a_producer_gets_past_a_killed_consumer() {
     }
 }
 
+#[test]
+fn what_the_dead_did_happened_before_what_a_third_one_does() {
+    for in_push in [true, false] {
+        model(move || {
+            let gone = gone();
+            let (mut producer, mut consumer) = ring(1);
+            let recoverer = more_rx(&consumer);
+            let his = Arc::clone(&gone);
+            let killer = if in_push {
+                let killed = more_tx(&producer);
+                thread::spawn(move || push_and_die(killed, 1, 1, &his))
+            } else {
+                push(&mut producer, 1);
+                let killed = more_rx(&consumer);
+                thread::spawn(move || assert_eq!(pop_and_die(killed, 1, &his), None))
+            };
+            let his = Arc::clone(&gone);
+            let recoverer = thread::spawn(move || recoverer.recover(&*his).map(|_| recoverer));
+            // The one who died read or wrote the slot, another cleared up, and this one writes it.
+            if !in_push {
+                let _ = consumer.try_pop();
+            }
+            let _ = producer.try_push(2);
+            killer.join().unwrap();
+            let _recoverer = recoverer.join().unwrap().unwrap();
+        });
+    }
+}
+
 /// Clears up after `id` as far as `step`, and dies.
 fn recover_and_die(recoverer: &Tx, id: u16, step: u32, gone: &Registry<4>) {
     let seat = &recoverer.seat;
