@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long)]
     mutants: bool,
 
-    /// With --mutants: one ordering of each sort in each file
+    /// With --mutants: one ordering of each sort in each folder
     #[arg(long, requires = "mutants")]
     quick: bool,
 }

@@ -92,7 +92,7 @@ impl Summary<'_> {
 
     /// Some of the orderings, weakened: `cargo xtask loom --mutants` has them all.
     fn mutants(&mut self) -> Result<()> {
-        let name = "orderings weakened, some of each file";
+        let name = "orderings weakened, some of each ring";
         let begin = Instant::now();
         let report =
             |line: &str| if line.starts_with("killed") { Ok(()) } else { say(format_args!("{line}\n")) };

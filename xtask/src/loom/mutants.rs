@@ -64,7 +64,7 @@ pub(crate) struct Tally {
     pub(crate) exempt: u64,
 }
 
-/// Weakens each ordering in the files whose path has `only` in it, or with `quick` one of each sort in each file, and
+/// Weakens each ordering in the files whose path has `only` in it, or with `quick` one of each sort in each folder, and
 /// reports on each in a line.
 pub(crate) fn run(
     workspace: &Workspace,
@@ -118,13 +118,15 @@ impl core::fmt::Display for Mutant {
 fn find(sources: &[Source], quick: bool) -> (Vec<Mutant>, u64) {
     let (mut mutants, mut exempt) = (Vec::new(), 0);
     // What the shim is told is told by the rings, which are weakened themselves.
+    let mut sorts = BTreeSet::new();
     for source in sources.iter().filter(|source| !source.path.starts_with("sync")) {
-        let mut sorts = BTreeSet::new();
         for (index, access) in source.facts.accesses.iter().enumerate() {
             let Some(mutant) = mutant(source, index, access) else { continue };
             if source.comments_at(access).iter().any(|comment| comment.text.contains(EXEMPT)) {
                 exempt += 1;
-            } else if sorts.insert((access.ordering.clone(), mutant.is_fence)) || !quick {
+            } else if !quick
+                || (!mutant.is_fence && sorts.insert((folder_of(&source.path), mutant.ordering.clone())))
+            {
                 mutants.push(mutant);
             }
         }
@@ -205,9 +207,15 @@ fn judge(workspace: &Workspace, models: &Command, program: &Path, mutant: Option
 
 /// The models of the folder that a file belongs to; all for a file that has none of its own.
 fn filter(workspace: &Workspace, path: &Path) -> Option<String> {
-    let folder = path.components().next()?.as_os_str().to_str()?.trim_end_matches(".rs").to_owned();
+    let folder = folder_of(path);
     let models = workspace.root().join(CRATE).join("src").join(&folder).join("tests.rs");
     models.is_file().then(|| format!("{folder}::"))
+}
+
+/// `spsc` for `spsc.rs` and for everything below `spsc/`.
+fn folder_of(path: &Path) -> String {
+    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
+    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
 }
 
 /// Reads what the models say until one fails, all have passed, or nothing more comes.

@@ -37,7 +37,7 @@ fn each_ordering_that_says_more_than_relaxed_is_found_where_the_call_stands() {
 
 #[test]
 fn a_quick_run_has_one_of_each_sort() {
-    assert_eq!(places(true).0, ["3:7:0", "8:15:0", "8:15:1", "15:5:0"]);
+    assert_eq!(places(true).0, ["3:7:0", "8:15:0", "8:15:1"]);
 }
 
 /// A program that says what a test runner would.
