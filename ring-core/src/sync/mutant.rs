@@ -13,6 +13,7 @@ use super::Ordering;
 /// The ordering to use for the argument number `index` of the call at the caller's place.
 #[track_caller]
 pub(super) fn ordering(order: Ordering, index: u32) -> Ordering {
+    // ORDERING: Relaxed: weaker than what the call asks for; a model must notice.
     if is_here(index) { Ordering::Relaxed } else { order }
 }
 
