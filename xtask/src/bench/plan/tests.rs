@@ -21,6 +21,9 @@ fn the_cases_of_pingpong() {
             "spsc/8",
             "spsc/32",
             "spsc/1024",
+            "bytes",
+            "mpmc",
+            "broadcast",
             "pipe",
             "unix",
             "eventfd"
@@ -37,10 +40,15 @@ fn the_cases_of_stream() {
             expected.extend([8, 16, 32, 1024].map(|depth| format!("{ring}/{depth}{reader}")));
         }
     }
+    expected.extend(["bytes/1KiB", "memcpy/1KiB"].map(String::from));
+    for threads in ["1-1", "2-2"] {
+        expected.extend(["", "/16"].map(|depth| format!("mpmc/{threads}{depth}")));
+    }
+    expected.push("broadcast/1-1".into());
     assert_eq!(cases(Suite::Stream, true), expected);
     let plan = Suite::Stream.plan(SCALE, false);
     assert!(plan.cases.is_empty());
-    assert_eq!(plan.missing.len(), 24);
+    assert_eq!(plan.missing.len(), expected.len());
 }
 
 #[test]
@@ -96,10 +104,27 @@ fn pages_are_compared_with_lines_in_pages_of_the_same_kind() {
 #[test]
 fn one_series_serves_all_who_need_it() {
     let plan = Suite::Pingpong.plan(SCALE, true);
-    // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, four rings, three channels of the kernel.
-    assert_eq!((plan.series.len(), plan.specs.len()), (13, 13));
+    // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, seven rings, three channels of the kernel.
+    assert_eq!((plan.series.len(), plan.specs.len()), (16, 16));
     // A ring is one arm, whatever its reader does.
-    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8);
+    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8 + 7);
+}
+
+#[test]
+fn other_crates_are_compared_with_ours_and_with_a_floor_in_threads() {
+    let scale = Scale { compare: true, ..SCALE };
+    let plan = Suite::Pingpong.plan(scale, true);
+    for name in ["spsc-threads", "rtrb", "crossbeam", "ringbuf", "iceoryx2", "disruptor"] {
+        let case = plan.cases.iter().find(|case| case.name == name).unwrap();
+        for &series in case.source.series().iter().chain(case.floor.as_ref().unwrap().series()) {
+            assert!(matches!(plan.specs[plan.series[series].arm], Spec::Threads(_)), "{name}");
+        }
+    }
+    let names: Vec<String> =
+        Suite::Stream.plan(scale, true).cases.into_iter().map(|case| case.name).collect();
+    for name in ["spsc-threads/16", "rtrb/1024", "mpmc-threads/1-1", "crossbeam/2-2"] {
+        assert!(names.iter().any(|known| known == name), "{name} is missing");
+    }
 }
 
 #[test]
