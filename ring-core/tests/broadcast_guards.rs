@@ -2,90 +2,23 @@
 //!
 //! # Safety
 //!
-//! [`Fenced`] is part of a heap region that it owns; its bytes are reached as atomics, or while no handle works.
+//! A role is taken over only after its owner was dropped or forgotten.
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod fenced;
+
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use fenced::Fenced;
 use proptest::prelude::*;
 use ring_core::broadcast::{Consumer, Layout, PopError, Producer, create};
-use ring_core::{AssumeGone, Error, HeapRegion, Region, Role};
+use ring_core::{AssumeGone, Error, HeapRegion, Role};
 
 const DEPTH: u64 = 8;
 
 fn layout() -> Layout<u64> {
     Layout::new(DEPTH).unwrap()
-}
-
-/// Words that nothing may touch lie on both sides of the ring.
-#[derive(Debug)]
-struct Fenced {
-    memory: HeapRegion,
-    bytes: usize,
-}
-
-const FENCE: usize = 4096;
-const CANARY: u64 = 0xa5a5_a5a5_a5a5_a5a5;
-
-impl Fenced {
-    fn new(bytes: usize) -> Arc<Self> {
-        let fenced = Self { memory: HeapRegion::new(bytes + 2 * FENCE), bytes };
-        fenced.canaries().for_each(|word| word.store(CANARY, Ordering::Relaxed));
-        Arc::new(fenced)
-    }
-
-    fn canaries(&self) -> impl Iterator<Item = &AtomicU64> {
-        let offsets = (0..FENCE).chain(FENCE + self.bytes..2 * FENCE + self.bytes).step_by(8);
-        offsets.map(|offset| self.at(offset))
-    }
-
-    fn at(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset + 8 <= self.memory.bytes() && offset % 8 == 0);
-        // SAFETY: the word lies in the memory.
-        let word = unsafe { self.memory.base().add(offset) };
-        // SAFETY: aligned, and shared as atomics only.
-        unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) }
-    }
-
-    /// The word at a byte offset in the ring.
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset + 8 <= self.bytes);
-        self.at(FENCE + offset)
-    }
-
-    fn write(&self, offset: usize, value: u64) {
-        self.word(offset).store(value, Ordering::Relaxed);
-    }
-
-    fn read(&self, offset: usize) -> u64 {
-        self.word(offset).load(Ordering::Relaxed)
-    }
-
-    /// Every word of the ring.
-    fn contents(&self) -> Vec<u64> {
-        (0..self.bytes).step_by(8).map(|offset| self.read(offset)).collect()
-    }
-
-    fn assert_fences(&self) {
-        assert!(
-            self.canaries().all(|word| word.load(Ordering::Relaxed) == CANARY),
-            "touched outside the region"
-        );
-    }
-}
-
-// SAFETY: part of a heap region, aligned as it since the fence is a multiple of the alignment.
-unsafe impl Region for Fenced {
-    fn base(&self) -> NonNull<u8> {
-        // SAFETY: the fence lies in the memory.
-        unsafe { self.memory.base().add(FENCE) }
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 const MAGIC: usize = 0;

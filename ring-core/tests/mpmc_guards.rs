@@ -2,87 +2,23 @@
 //!
 //! # Safety
 //!
-//! [`Fenced`] is part of a heap region that it owns; its bytes are reached as atomics, or while no handle works.
+//! A role is taken over only after its owner was dropped or forgotten.
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
+mod fenced;
+
 use std::sync::Arc;
 
+use fenced::Fenced;
 use proptest::prelude::*;
 use ring_core::mpmc::{Consumer, Layout, PopError, Producer, PushError, UnfinishedPops, create};
-use ring_core::{AssumeGone, Error, HeapRegion, Region, Role};
+use ring_core::{AssumeGone, Error, HeapRegion, Role};
 
 const DEPTH: u64 = 4;
 const PLACES: u16 = 3;
 
 fn layout() -> Layout<u64> {
     Layout::new(DEPTH).unwrap().participants(PLACES).unwrap()
-}
-
-/// Words that nothing may touch lie on both sides of the ring.
-#[derive(Debug)]
-struct Fenced {
-    memory: HeapRegion,
-    bytes: usize,
-}
-
-const FENCE: usize = 4096;
-
-impl Fenced {
-    fn new(bytes: usize) -> Arc<Self> {
-        let fenced = Self { memory: HeapRegion::new(bytes + 2 * FENCE), bytes };
-        for index in fenced.fences() {
-            fenced.byte(index, |byte| *byte = 0xa5);
-        }
-        Arc::new(fenced)
-    }
-
-    fn fences(&self) -> impl Iterator<Item = usize> {
-        (0..FENCE).chain(FENCE + self.bytes..2 * FENCE + self.bytes)
-    }
-
-    fn byte<A>(&self, index: usize, access: impl FnOnce(&mut u8) -> A) -> A {
-        // SAFETY: the index lies in the memory.
-        let mut byte = unsafe { self.memory.base().add(index) };
-        // SAFETY: no handle is at work meanwhile.
-        access(unsafe { byte.as_mut() })
-    }
-
-    /// The word at a byte offset in the ring.
-    fn word(&self, offset: usize) -> &core::sync::atomic::AtomicU64 {
-        assert!(offset + 8 <= self.bytes && offset % 8 == 0);
-        // SAFETY: the word lies in the memory.
-        let word = unsafe { self.memory.base().add(FENCE + offset) };
-        // SAFETY: aligned, and shared as atomics only.
-        unsafe { core::sync::atomic::AtomicU64::from_ptr(word.as_ptr().cast()) }
-    }
-
-    fn write(&self, offset: usize, value: u64) {
-        self.word(offset).store(value, core::sync::atomic::Ordering::Relaxed);
-    }
-
-    fn read(&self, offset: usize) -> u64 {
-        self.word(offset).load(core::sync::atomic::Ordering::Relaxed)
-    }
-
-    fn assert_fences(&self) {
-        assert!(
-            self.fences().all(|index| self.byte(index, |byte| *byte) == 0xa5),
-            "touched outside the region"
-        );
-    }
-}
-
-// SAFETY: part of a heap region, aligned as it since the fence is a multiple of the alignment.
-unsafe impl Region for Fenced {
-    fn base(&self) -> NonNull<u8> {
-        // SAFETY: the fence lies in the memory.
-        unsafe { self.memory.base().add(FENCE) }
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 const KIND: usize = 24;

@@ -42,14 +42,23 @@ impl Fenced {
         unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) }
     }
 
-    pub(crate) fn write(&self, offset: usize, value: u64) {
+    /// The word at a byte offset in the ring.
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset + 8 <= self.bytes);
-        self.at(FENCE + offset).store(value, Ordering::Relaxed);
+        self.at(FENCE + offset)
+    }
+
+    pub(crate) fn write(&self, offset: usize, value: u64) {
+        self.word(offset).store(value, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self, offset: usize) -> u64 {
-        assert!(offset + 8 <= self.bytes);
-        self.at(FENCE + offset).load(Ordering::Relaxed)
+        self.word(offset).load(Ordering::Relaxed)
+    }
+
+    /// Every word of the ring.
+    pub(crate) fn contents(&self) -> Vec<u64> {
+        (0..self.bytes).step_by(8).map(|offset| self.read(offset)).collect()
     }
 
     pub(crate) fn assert_fences(&self) {
