@@ -96,14 +96,12 @@ impl Peer {
         let mut line = String::new();
         self.answers.read_line(&mut line).context("the peer process does not answer")?;
         ensure!(line == "done\n", "the peer process has ended");
-        if let Some(watch) = &self.watch {
-            watch.progress();
-        }
+        self.gets_on();
         Ok(())
     }
 
-    /// Says that the run gets on, though the peer has nothing to do.
-    pub(crate) fn is_idle(&self) {
+    /// Tells the watch that the run gets on, also where the peer has nothing to do.
+    pub(crate) fn gets_on(&self) {
         if let Some(watch) = &self.watch {
             watch.progress();
         }

@@ -53,7 +53,7 @@ impl Session {
         if let (Spec::Threads(wanted), Some(compared)) = (plan.specs[arm], &mut self.compared) {
             let number = threads(plan).position(|threads| threads == wanted);
             let samples = compared.run(number.context("an arm that was not made")?, slice)?;
-            self.peer.is_idle();
+            self.peer.gets_on();
             return Ok(samples);
         }
         self.peer.follow(arm, slice)?;

@@ -118,12 +118,12 @@ pub(super) fn mpmc(side: Side, parts: Vec<Part>, depth: u64) -> Result<impl Arm 
 /// One ring, with as many consumers in the lead as producers in the peer.
 pub(super) fn mpmc_many(side: Side, parts: Vec<Part>, depth: u64, threads: usize) -> Result<Box<dyn Arm>> {
     let part = parts.into_iter().next().context("this arm has one part")?;
+    if side == Side::Lead {
+        mpmc::Layout::<Message>::new(depth)?.init(&part)?;
+    }
     let parts = core::iter::repeat_n(part, threads);
     Ok(match side {
         Side::Lead => {
-            for part in parts.clone().take(1) {
-                mpmc::Layout::<Message>::new(depth)?.init(&part)?;
-            }
             Box::new(Readers(parts.map(mpmc::Consumer::<Message, _>::attach).collect::<Result<_, _>>()?))
         }
         Side::Peer => {
