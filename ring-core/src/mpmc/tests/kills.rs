@@ -179,6 +179,48 @@ fn what_the_dead_did_happened_before_what_a_third_one_does() {
     }
 }
 
+/// The owner word is all that leads from the dead to who clears up: a successor knew of the death, had to leave again, and
+/// so nobody needs to be asked any more.
+#[test]
+fn what_the_dead_did_happened_before_a_place_that_a_successor_left_is_cleared_up() {
+    for in_push in [true, false] {
+        model(move || {
+            let gone = gone();
+            let (mut producer, consumer) = ring(1);
+            let killed = if in_push { Ok(more_tx(&producer)) } else { Err(more_rx(&consumer)) };
+            let dead = killed.as_ref().map_or_else(Rx::id, Tx::id);
+            if !in_push {
+                push(&mut producer, 1);
+            }
+            // Whoever looked at the place before it had this owner becomes its keeper now.
+            let region = Arc::clone(producer.region());
+            let seat = &consumer.seat;
+            let kept = seat.keeper().keep(&seat.memory, dead, &*gone).unwrap();
+            let his = Arc::clone(&gone);
+            let killer = thread::spawn(move || {
+                match killed {
+                    Ok(killed) => push_and_die(killed, 1, 1, &his),
+                    Err(killed) => assert_eq!(pop_and_die(killed, 1, &his), None),
+                }
+                // It stays where the keeper has ended before it.
+                if let Err(error) = Seat::<u64, _>::claim(&region, dead, &*his) {
+                    assert_eq!(error, Error::Taken { role: Role::Participant(dead) });
+                }
+            });
+            // Asks nobody: the place is free, or still owned as far as this one knows.
+            let left_by = kept.left_by(&crate::AssumeAlive);
+            if left_by.is_some() {
+                assert_eq!(kept.sweep(), 1, "the slot of the dead was not seen");
+            }
+            kept.end();
+            // Into the slot that the dead wrote or read, if it was freed.
+            let _ = producer.try_push(2);
+            let _ = core::mem::ManuallyDrop::new(consumer).try_pop();
+            killer.join().unwrap();
+        });
+    }
+}
+
 /// Clears up after `id` as far as `step`, and dies.
 fn recover_and_die(recoverer: &Tx, id: u16, step: u32, gone: &Registry<4>) {
     let seat = &recoverer.seat;
