@@ -19,6 +19,7 @@ mod message;
 pub mod mpmc;
 mod region;
 mod registry;
+mod slots;
 pub mod spsc;
 #[doc(hidden)]
 pub mod sync;

@@ -221,7 +221,13 @@ impl<T: Message> Memory<T> {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();
-        Self { header, slots, mask: layout.depth - 1, slot_bytes: layout.slot_bytes, marker: PhantomData }
+        Self {
+            header,
+            slots,
+            mask: layout.slots.depth - 1,
+            slot_bytes: layout.slots.slot_bytes,
+            marker: PhantomData,
+        }
     }
 
     #[inline(always)]

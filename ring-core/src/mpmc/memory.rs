@@ -181,7 +181,7 @@ impl<T: Message> Memory<T> {
             header.guard.begin_anew();
         }
         header.set(layout.participants, layout.unfinished, layout.start);
-        for position in (0..layout.depth).map(|offset| layout.start.wrapping_add(offset)) {
+        for position in (0..layout.slots.depth).map(|offset| layout.start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
             let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
             // ORDERING: Relaxed: the magic word publishes the ring.
@@ -282,9 +282,9 @@ impl<T: Message> Memory<T> {
         Self {
             header: region.base().cast(),
             slots,
-            mask: layout.depth - 1,
-            slot_bytes: layout.slot_bytes,
-            laps: Laps::new(layout.depth),
+            mask: layout.slots.depth - 1,
+            slot_bytes: layout.slots.slot_bytes,
+            laps: Laps::new(layout.slots.depth),
             participants: layout.participants,
             unfinished: layout.unfinished,
             marker: PhantomData,

@@ -109,7 +109,7 @@ impl<T: Message> Memory<T> {
         header.producer.closed.store(0, Ordering::Relaxed);
         // ORDERING: Relaxed: as above.
         header.credit.credit.store(layout.start, Ordering::Relaxed);
-        for position in (0..layout.depth).map(|offset| layout.start.wrapping_add(offset)) {
+        for position in (0..layout.slots.depth).map(|offset| layout.start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
             let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
             // ORDERING: Relaxed: as above.
@@ -183,7 +183,13 @@ impl<T: Message> Memory<T> {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();
-        Self { header, slots, mask: layout.depth - 1, slot_bytes: layout.slot_bytes, marker: PhantomData }
+        Self {
+            header,
+            slots,
+            mask: layout.slots.depth - 1,
+            slot_bytes: layout.slots.slot_bytes,
+            marker: PhantomData,
+        }
     }
 
     #[inline(always)]
