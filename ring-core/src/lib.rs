@@ -17,6 +17,7 @@ mod header;
 mod liveness;
 mod message;
 pub mod mpmc;
+mod pair;
 mod region;
 mod registry;
 mod slots;

@@ -14,7 +14,7 @@ use super::layout::{Layout, UnfinishedPops};
 use super::word::{Laps, OWNER_MAX, State};
 use crate::header::{Guard, Shape};
 use crate::liveness::OwnerWord;
-use crate::region::check_room;
+use crate::region::{check_room, start_of};
 use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -270,9 +270,8 @@ impl<T: Message> Memory<T> {
     }
 
     fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
-        check_room(region, size_of::<Header>())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
-        Ok(unsafe { region.base().cast::<Header>().as_ref() })
+        // SAFETY: a header is atomics.
+        unsafe { start_of(region) }
     }
 
     /// The addresses for a region that is known to be long enough.

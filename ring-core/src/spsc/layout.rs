@@ -2,8 +2,9 @@
 
 use core::marker::PhantomData;
 
-use super::memory::{Header, Memory, SlotEnd};
+use super::memory::{Memory, SlotEnd};
 use crate::header::Shape;
+use crate::pair::Header;
 use crate::region::check_room;
 use crate::slots::SlotShape;
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
