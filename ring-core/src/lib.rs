@@ -17,8 +17,10 @@ mod header;
 mod liveness;
 mod message;
 pub mod mpmc;
+mod pair;
 mod region;
 mod registry;
+mod slots;
 pub mod spsc;
 #[doc(hidden)]
 pub mod sync;

@@ -62,6 +62,17 @@ pub(crate) fn check_room(region: &impl Region, needed: usize) -> Result<(), Erro
     Ok(())
 }
 
+/// The header at the start of a region, in one that is long enough.
+///
+/// # Safety
+///
+/// An `H` consists of atomics, and is aligned to [`REGION_ALIGN`] at most.
+pub(crate) unsafe fn start_of<H, R: Region>(region: &R) -> Result<&H, Error> {
+    check_room(region, size_of::<H>())?;
+    // SAFETY: the region is that long, aligned and initialised by its contract; what an `H` is the caller promises.
+    Ok(unsafe { region.base().cast::<H>().as_ref() })
+}
+
 // SAFETY: a reference is as stable as what it refers to.
 unsafe impl<R: Region + ?Sized> Region for &R {
     fn base(&self) -> NonNull<u8> {

@@ -1,7 +1,7 @@
 //! A ring in a static, with nothing but core.
 
 use ring_core::spsc::{Layout, create};
-use ring_core::{Error, Role, StaticRegion, broadcast, bytes};
+use ring_core::{Error, Role, StaticRegion, broadcast, bytes, mpmc};
 
 const LAYOUT: Layout<u64> = match Layout::new(4) {
     Ok(layout) => layout,
@@ -74,4 +74,39 @@ fn a_static_holds_a_byte_ring() {
         }
     }
     sender.join().unwrap();
+}
+
+const MPMC: mpmc::Layout<u64> = match mpmc::Layout::new(4) {
+    Ok(layout) => layout,
+    Err(_) => panic!(),
+};
+static MPMC_REGION: StaticRegion<{ MPMC.bytes() }> = StaticRegion::new();
+
+#[test]
+fn a_static_holds_a_ring_of_many() {
+    let (mut producer, mut consumer) = mpmc::create(&MPMC_REGION, &MPMC).unwrap();
+    let mut second = mpmc::Producer::<u64, _>::attach(&MPMC_REGION).unwrap();
+    assert_eq!(MPMC.init(&&MPMC_REGION).unwrap_err(), Error::Taken { role: Role::Participant(1) });
+    let push = |producer: &mut mpmc::Producer<u64, _>| {
+        for value in 1..=100 {
+            while producer.try_push(value).is_err() {
+                std::thread::yield_now();
+            }
+        }
+    };
+    let mut sum = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| push(&mut producer));
+        scope.spawn(|| push(&mut second));
+        for _ in 0..200 {
+            sum += loop {
+                match consumer.try_pop() {
+                    Ok(popped) => break popped,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+        }
+    });
+    assert_eq!(sum, 2 * (1..=100).sum::<u64>());
+    assert!(consumer.try_pop().is_err());
 }

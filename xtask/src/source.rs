@@ -159,6 +159,12 @@ pub(crate) fn of_library(folder: &Path) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// The folder of a library that a file belongs to: `spsc` for `spsc.rs` and for everything below `spsc/`.
+pub(crate) fn folder_of(path: &Path) -> String {
+    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
+    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
+}
+
 /// The Rust files in a folder and below, in order; none where it does not exist.
 pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();

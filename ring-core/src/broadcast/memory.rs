@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::word::{self, Word, pending};
 use crate::header::{Guard, Shape};
 use crate::liveness::OwnerWord;
-use crate::region::check_room;
+use crate::region::{check_room, start_of};
 use crate::sync::{self, AtomicU64, Ordering, Racing};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -211,9 +211,8 @@ impl<T: Message> Memory<T> {
     }
 
     fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
-        check_room(region, size_of::<Header>())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
-        Ok(unsafe { region.base().cast::<Header>().as_ref() })
+        // SAFETY: a header is atomics.
+        unsafe { start_of(region) }
     }
 
     /// The addresses for a region that is known to be long enough.
@@ -221,7 +220,13 @@ impl<T: Message> Memory<T> {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();
-        Self { header, slots, mask: layout.depth - 1, slot_bytes: layout.slot_bytes, marker: PhantomData }
+        Self {
+            header,
+            slots,
+            mask: layout.slots.depth - 1,
+            slot_bytes: layout.slots.slot_bytes,
+            marker: PhantomData,
+        }
     }
 
     #[inline(always)]

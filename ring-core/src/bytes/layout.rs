@@ -1,7 +1,8 @@
 //! How large a ring is, and how it is made.
 
-use super::memory::{Header, Memory};
+use super::memory::Memory;
 use crate::header::Shape;
+use crate::pair::Header;
 use crate::region::{LINE_BYTES, check_room};
 use crate::sync::bytes::{WORD_BYTES, Words};
 use crate::{AssumeAlive, Error, Liveness, Region};

@@ -12,11 +12,10 @@ use core::ptr::NonNull;
 
 use super::frame::{Frame, frame_bytes};
 use super::layout::Layout;
-use crate::header::{Guard, Shape};
-use crate::liveness::OwnerWord;
-use crate::region::check_room;
+use crate::header::Shape;
+use crate::pair::Header;
+use crate::sync::Ordering;
 use crate::sync::bytes::{WORD_BYTES, Word, Words};
-use crate::sync::{self, AtomicU64, Ordering};
 use crate::{Error, Liveness, Region, Role};
 
 /// The bit of a header word that says that the frame is padding, and that the message is at the ring's start.
@@ -24,59 +23,6 @@ pub(super) const PADDING: u64 = 1 << 63;
 
 /// A word, as positions count.
 pub(super) const WORD: u64 = WORD_BYTES as u64;
-
-/// The lines before the words. Each has one writer; hot and cold words are 128 bytes apart.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct Header {
-    guard: Guard,
-    /// Written by the producer, seldom.
-    pub(super) producer: ProducerLine,
-    /// Written by the consumer while messages flow.
-    pub(super) credit: CreditLine,
-    /// Written by the consumer, seldom.
-    pub(super) consumer: ConsumerLine,
-}
-
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct ProducerLine {
-    pub(super) owner: OwnerWord,
-    /// 1 once the producer has closed the ring.
-    pub(super) closed: AtomicU64,
-}
-
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct CreditLine {
-    /// Positions below it are free to be written again, a lap later. Always where a frame begins.
-    pub(super) credit: AtomicU64,
-}
-
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct ConsumerLine {
-    pub(super) owner: OwnerWord,
-}
-
-impl Header {
-    fn new() -> Self {
-        Self {
-            guard: Guard::new(),
-            producer: ProducerLine { owner: OwnerWord::new(), closed: AtomicU64::new(0) },
-            credit: CreditLine { credit: AtomicU64::new(0) },
-            consumer: ConsumerLine { owner: OwnerWord::new() },
-        }
-    }
-
-    fn owner(&self, role: Role) -> &OwnerWord {
-        match role {
-            Role::Producer => &self.producer.owner,
-            Role::Consumer => &self.consumer.owner,
-            Role::Participant(_) => unreachable!("the roles of this ring are two"),
-        }
-    }
-}
 
 /// Addresses and private copies of the shape. The handle that has it keeps the region.
 #[derive(Debug)]
@@ -97,57 +43,19 @@ impl Memory {
         layout: &Layout,
         liveness: &impl Liveness,
     ) -> Result<(), Error> {
-        check_room(region, layout.bytes())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract.
-        let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
-        let roles = Self::seize(header, liveness)?;
-
-        let memory = Self::over(region, layout);
-        // SAFETY: the words lie in the region, aligned to 8.
-        unsafe { memory.words.make(layout.ring_bytes) };
-        // ORDERING: Relaxed: the magic word publishes the ring (R4).
-        header.producer.closed.store(0, Ordering::Relaxed);
-        // ORDERING: Relaxed: as above.
-        header.credit.credit.store(layout.start, Ordering::Relaxed);
-        // The frontier. What the other words hold does not matter.
-        // ORDERING: Relaxed: as above.
-        memory.word(layout.start).store(0, Ordering::Relaxed);
-        header.guard.describe(&layout.shape());
-        header.guard.publish();
-        if let Some((producer, consumer)) = roles {
-            header.producer.owner.release(producer);
-            header.consumer.owner.release(consumer);
-        }
-        Ok(())
-    }
-
-    /// Makes sure that nobody uses the region and that nobody can begin to. Of a ring that is there it takes both
-    /// roles, which are to be released once it is made anew.
-    fn seize(header: &Header, liveness: &impl Liveness) -> Result<Option<(u64, u64)>, Error> {
-        let (producer, consumer) = (&header.producer.owner, &header.consumer.owner);
-        if header.guard.begin()? {
-            producer.reset();
-            consumer.reset();
-            return Ok(None);
-        }
-        // Where the owner words lie depends on the kind, which stays what it is as long as there is a ring.
-        header.guard.check_kind(super::KIND)?;
-        let as_producer = producer.claim(Role::Producer, liveness)?;
-        match consumer.claim(Role::Consumer, liveness) {
-            Ok(as_consumer) => {
-                header.guard.begin_anew();
-                Ok(Some((as_producer, as_consumer)))
-            }
-            Err(error) => {
-                producer.release(as_producer);
-                Err(error)
-            }
-        }
+        Header::create(region, layout.bytes(), &layout.shape(), layout.start, liveness, || {
+            let memory = Self::over(region, layout);
+            // SAFETY: the words lie in the region, aligned to 8.
+            unsafe { memory.words.make(layout.ring_bytes) };
+            // The frontier. What the other words hold does not matter.
+            // ORDERING: Relaxed: the magic word publishes the ring (R4).
+            memory.word(layout.start).store(0, Ordering::Relaxed);
+        })
     }
 
     /// Compares the guards in the region with this kind of ring.
     pub(super) fn check(region: &impl Region) -> Result<Shape, Error> {
-        Self::header_in(region)?.guard.check(super::KIND, Layout::ELEMENT_BYTES, WORD_BYTES)
+        Header::check(region, super::KIND, Layout::ELEMENT_BYTES, WORD_BYTES)
     }
 
     /// Attaches to the ring in the region and takes a role. The word says that the caller owns it.
@@ -156,23 +64,9 @@ impl Memory {
         role: Role,
         liveness: &impl Liveness,
     ) -> Result<(Self, u64), Error> {
-        let header = Self::header_in(region)?;
-        header.guard.check_ready(super::KIND)?;
-        let owner = header.owner(role).claim(role, liveness)?;
-        // Only now that it has a role can nobody make the ring anew, in another shape.
-        match Layout::read(region) {
-            Ok(layout) => Ok((Self::over(region, &layout), owner)),
-            Err(error) => {
-                header.owner(role).release(owner);
-                Err(error)
-            }
-        }
-    }
-
-    fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
-        check_room(region, size_of::<Header>())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
-        Ok(unsafe { region.base().cast::<Header>().as_ref() })
+        let read = || Layout::read(region);
+        let (layout, owner) = Header::attach(region, super::KIND, role, liveness, read)?;
+        Ok((Self::over(region, &layout), owner))
     }
 
     /// The addresses for a region that is known to be long enough.
@@ -303,18 +197,4 @@ impl Memory {
 }
 
 #[cfg(not(loom))]
-const _: () = {
-    use memoffset::offset_of;
-    use static_assertions::const_assert_eq;
-
-    const_assert_eq!(offset_of!(Header, guard), 0);
-    const_assert_eq!(offset_of!(Header, producer), 128);
-    const_assert_eq!(offset_of!(ProducerLine, owner), 0);
-    const_assert_eq!(offset_of!(ProducerLine, closed), 8);
-    const_assert_eq!(offset_of!(Header, credit), 256);
-    const_assert_eq!(offset_of!(CreditLine, credit), 0);
-    const_assert_eq!(offset_of!(Header, consumer), 384);
-    const_assert_eq!(offset_of!(ConsumerLine, owner), 0);
-    const_assert_eq!(size_of::<Header>(), 512);
-    const_assert_eq!(size_of::<Word>(), 8);
-};
+const _: () = assert!(size_of::<Word>() == 8);

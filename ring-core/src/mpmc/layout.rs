@@ -5,12 +5,9 @@ use core::marker::PhantomData;
 use super::memory::{Header, Memory, SlotEnd, table_bytes};
 use super::word::OWNER_MAX;
 use crate::header::Shape;
-use crate::message::assert_fits_a_slot;
-use crate::region::{LINE_BYTES, check_room};
+use crate::region::check_room;
+use crate::slots::SlotShape;
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
-
-/// Largest depth.
-const DEPTH_MAX: u64 = 1 << 31;
 
 /// Participants unless said otherwise.
 const PARTICIPANTS: u16 = 64;
@@ -27,8 +24,7 @@ pub enum UnfinishedPops {
 
 /// The shape of a ring of `T`: depth, slot size, participants, first position.
 pub struct Layout<T> {
-    pub(super) depth: u64,
-    pub(super) slot_bytes: usize,
+    pub(super) slots: SlotShape,
     pub(super) participants: u16,
     pub(super) unfinished: UnfinishedPops,
     pub(super) start: u64,
@@ -36,27 +32,22 @@ pub struct Layout<T> {
 }
 
 impl<T: Message> Layout<T> {
-    /// The smallest slot for `T`: whole cache lines that hold the message and the slot's word.
-    const SLOT_BYTES: usize = {
-        assert_fits_a_slot::<T>();
-        (size_of::<T>().next_multiple_of(8) + size_of::<SlotEnd>()).next_multiple_of(LINE_BYTES)
-    };
-
     /// A ring of `depth` slots, a power of two from 1 to 2^31.
     ///
     /// # Errors
     ///
     /// [`Error::BadDepth`] for another depth, [`Error::TooLarge`] when the address space cannot hold the ring.
     pub const fn new(depth: u64) -> Result<Self, Error> {
-        Self {
-            depth,
-            slot_bytes: Self::SLOT_BYTES,
-            participants: PARTICIPANTS,
-            unfinished: UnfinishedPops::Redeliver,
-            start: 0,
-            marker: PhantomData,
+        match SlotShape::smallest::<T, SlotEnd>(depth, before(PARTICIPANTS)) {
+            Ok(slots) => Ok(Self {
+                slots,
+                participants: PARTICIPANTS,
+                unfinished: UnfinishedPops::Redeliver,
+                start: 0,
+                marker: PhantomData,
+            }),
+            Err(error) => Err(error),
         }
-        .checked()
     }
 
     /// How many handles can be attached at a time, producers and consumers together, 1 to 1,023. Default: 64.
@@ -67,8 +58,12 @@ impl<T: Message> Layout<T> {
     ///
     /// [`Error::BadParticipants`] for another number, [`Error::TooLarge`] as for `new`.
     pub const fn participants(mut self, participants: u16) -> Result<Self, Error> {
+        if participants == 0 || participants > OWNER_MAX {
+            return Err(Error::BadParticipants { participants });
+        }
         self.participants = participants;
-        self.checked()
+        let slot_bytes = self.slots.slot_bytes;
+        self.slot_bytes(slot_bytes)
     }
 
     /// What becomes of a message whose consumer was killed while it took it. Default: [`UnfinishedPops::Redeliver`].
@@ -84,8 +79,11 @@ impl<T: Message> Layout<T> {
     ///
     /// [`Error::BadSlotSize`] when it is no multiple of 64 or too small, [`Error::TooLarge`] as for `new`.
     pub const fn slot_bytes(mut self, slot_bytes: usize) -> Result<Self, Error> {
-        self.slot_bytes = slot_bytes;
-        self.checked()
+        match SlotShape::checked::<T, SlotEnd>(self.slots.depth, slot_bytes, self.slots_offset()) {
+            Ok(slots) => self.slots = slots,
+            Err(error) => return Err(error),
+        }
+        Ok(self)
     }
 
     /// The position of the first message. Default: 0. Of use to test what happens near the wrap at 2^64.
@@ -98,21 +96,18 @@ impl<T: Message> Layout<T> {
     /// Number of slots.
     #[must_use]
     pub const fn depth(&self) -> u64 {
-        self.depth
+        self.slots.depth
     }
 
     /// Bytes that the ring needs, header included.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        // `checked` has seen that the depth fits and that nothing overflows.
-        #[expect(clippy::cast_possible_truncation, reason = "the depth is 2^31 at most")]
-        let depth = self.depth as usize;
-        self.slots_offset() + depth * self.slot_bytes
+        self.slots_offset() + self.slots.bytes()
     }
 
     /// Where the slots begin.
     pub(super) const fn slots_offset(&self) -> usize {
-        size_of::<Header>() + table_bytes(self.participants)
+        before(self.participants)
     }
 
     /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
@@ -140,51 +135,21 @@ impl<T: Message> Layout<T> {
     /// Checks the header in `region` and returns the layout that it describes.
     pub(super) fn read(region: &impl Region) -> Result<Self, Error> {
         let shape = Memory::<T>::check(region)?;
-        let bad_slot = Error::WrongSlotSize { found: shape.slot_bytes };
         let (participants, unfinished) = Memory::<T>::options(region)?;
-        let layout = Self {
-            depth: shape.depth,
-            slot_bytes: usize::try_from(shape.slot_bytes).map_err(|_| bad_slot)?,
-            participants,
-            unfinished,
-            start: 0,
-            marker: PhantomData,
-        };
-        let layout = layout.checked().map_err(|error| match error {
-            Error::BadDepth { depth } => Error::WrongDepth { found: depth },
-            Error::BadSlotSize { .. } => bad_slot,
-            other => other,
-        })?;
+        let slots = SlotShape::found::<T, SlotEnd>(&shape, before(participants))?;
+        let layout = Self { slots, participants, unfinished, start: 0, marker: PhantomData };
         check_room(region, layout.bytes())?;
         Ok(layout)
     }
 
-    const fn checked(self) -> Result<Self, Error> {
-        if !self.depth.is_power_of_two() || self.depth > DEPTH_MAX {
-            return Err(Error::BadDepth { depth: self.depth });
-        }
-        if self.slot_bytes % LINE_BYTES != 0 || self.slot_bytes < Self::SLOT_BYTES {
-            return Err(Error::BadSlotSize { slot_bytes: self.slot_bytes, needed: Self::SLOT_BYTES });
-        }
-        if self.participants == 0 || self.participants > OWNER_MAX {
-            return Err(Error::BadParticipants { participants: self.participants });
-        }
-        // In 128 bits nothing overflows: 2^31 slots of at most 2^64 bytes.
-        if self.depth as u128 * self.slot_bytes as u128 + self.slots_offset() as u128 > isize::MAX as u128 {
-            return Err(Error::TooLarge);
-        }
-        Ok(self)
-    }
-
     pub(super) fn shape(&self) -> Shape {
-        Shape {
-            kind: super::KIND,
-            element_bytes: size_of::<T>() as u64,
-            element_align: align_of::<T>() as u64,
-            slot_bytes: self.slot_bytes as u64,
-            depth: self.depth,
-        }
+        self.slots.shape::<T>(super::KIND)
     }
+}
+
+/// Bytes before the slots.
+const fn before(participants: u16) -> usize {
+    size_of::<Header>() + table_bytes(participants)
 }
 
 impl<T> Clone for Layout<T> {
@@ -199,8 +164,8 @@ impl<T> core::fmt::Debug for Layout<T> {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         formatter
             .debug_struct("Layout")
-            .field("depth", &self.depth)
-            .field("slot_bytes", &self.slot_bytes)
+            .field("depth", &self.slots.depth)
+            .field("slot_bytes", &self.slots.slot_bytes)
             .field("participants", &self.participants)
             .field("unfinished", &self.unfinished)
             .field("start", &self.start)

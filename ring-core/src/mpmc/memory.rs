@@ -14,7 +14,7 @@ use super::layout::{Layout, UnfinishedPops};
 use super::word::{Laps, OWNER_MAX, State};
 use crate::header::{Guard, Shape};
 use crate::liveness::OwnerWord;
-use crate::region::check_room;
+use crate::region::{check_room, start_of};
 use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -181,7 +181,7 @@ impl<T: Message> Memory<T> {
             header.guard.begin_anew();
         }
         header.set(layout.participants, layout.unfinished, layout.start);
-        for position in (0..layout.depth).map(|offset| layout.start.wrapping_add(offset)) {
+        for position in (0..layout.slots.depth).map(|offset| layout.start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
             let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
             // ORDERING: Relaxed: the magic word publishes the ring.
@@ -270,9 +270,8 @@ impl<T: Message> Memory<T> {
     }
 
     fn header_in<R: Region>(region: &R) -> Result<&Header, Error> {
-        check_room(region, size_of::<Header>())?;
-        // SAFETY: the region is that long, and aligned and initialised by its contract; a header is atomics.
-        Ok(unsafe { region.base().cast::<Header>().as_ref() })
+        // SAFETY: a header is atomics.
+        unsafe { start_of(region) }
     }
 
     /// The addresses for a region that is known to be long enough.
@@ -282,9 +281,9 @@ impl<T: Message> Memory<T> {
         Self {
             header: region.base().cast(),
             slots,
-            mask: layout.depth - 1,
-            slot_bytes: layout.slot_bytes,
-            laps: Laps::new(layout.depth),
+            mask: layout.slots.depth - 1,
+            slot_bytes: layout.slots.slot_bytes,
+            laps: Laps::new(layout.slots.depth),
             participants: layout.participants,
             unfinished: layout.unfinished,
             marker: PhantomData,

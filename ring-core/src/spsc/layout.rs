@@ -2,37 +2,31 @@
 
 use core::marker::PhantomData;
 
-use super::memory::{Header, Memory, SlotEnd};
+use super::memory::{Memory, SlotEnd};
 use crate::header::Shape;
-use crate::message::assert_fits_a_slot;
-use crate::region::{LINE_BYTES, check_room};
+use crate::pair::Header;
+use crate::region::check_room;
+use crate::slots::SlotShape;
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
-
-/// Largest depth.
-const DEPTH_MAX: u64 = 1 << 31;
 
 /// The shape of a ring of `T`: depth, slot size, first position.
 pub struct Layout<T> {
-    pub(super) depth: u64,
-    pub(super) slot_bytes: usize,
+    pub(super) slots: SlotShape,
     pub(super) start: u64,
     marker: PhantomData<fn(T)>,
 }
 
 impl<T: Message> Layout<T> {
-    /// The smallest slot for `T`: whole cache lines that hold the message and the sequence word.
-    const SLOT_BYTES: usize = {
-        assert_fits_a_slot::<T>();
-        (size_of::<T>().next_multiple_of(8) + size_of::<SlotEnd>()).next_multiple_of(LINE_BYTES)
-    };
-
     /// A ring of `depth` slots, a power of two from 1 to 2^31.
     ///
     /// # Errors
     ///
     /// [`Error::BadDepth`] for another depth, [`Error::TooLarge`] when the address space cannot hold the ring.
     pub const fn new(depth: u64) -> Result<Self, Error> {
-        Self::checked(depth, Self::SLOT_BYTES, 0)
+        match SlotShape::smallest::<T, SlotEnd>(depth, size_of::<Header>()) {
+            Ok(slots) => Ok(Self { slots, start: 0, marker: PhantomData }),
+            Err(error) => Err(error),
+        }
     }
 
     /// Slots of another size, a multiple of 64 bytes. Default: the smallest that holds the message.
@@ -43,8 +37,12 @@ impl<T: Message> Layout<T> {
     /// # Errors
     ///
     /// [`Error::BadSlotSize`] when it is no multiple of 64 or too small, [`Error::TooLarge`] as for `new`.
-    pub const fn slot_bytes(self, slot_bytes: usize) -> Result<Self, Error> {
-        Self::checked(self.depth, slot_bytes, self.start)
+    pub const fn slot_bytes(mut self, slot_bytes: usize) -> Result<Self, Error> {
+        match SlotShape::checked::<T, SlotEnd>(self.slots.depth, slot_bytes, size_of::<Header>()) {
+            Ok(slots) => self.slots = slots,
+            Err(error) => return Err(error),
+        }
+        Ok(self)
     }
 
     /// The position of the first message. Default: 0. Of use to test what happens near the wrap at 2^64.
@@ -57,16 +55,13 @@ impl<T: Message> Layout<T> {
     /// Number of slots.
     #[must_use]
     pub const fn depth(&self) -> u64 {
-        self.depth
+        self.slots.depth
     }
 
     /// Bytes that the ring needs, header included.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        // `checked` has seen that the depth fits and that nothing overflows.
-        #[expect(clippy::cast_possible_truncation, reason = "the depth is 2^31 at most")]
-        let depth = self.depth as usize;
-        size_of::<Header>() + depth * self.slot_bytes
+        size_of::<Header>() + self.slots.bytes()
     }
 
     /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
@@ -98,39 +93,14 @@ impl<T: Message> Layout<T> {
     /// Each guard has its own: see [`Error`].
     pub(super) fn read(region: &impl Region) -> Result<Self, Error> {
         let shape = Memory::<T>::check(region)?;
-        let bad_slot = Error::WrongSlotSize { found: shape.slot_bytes };
-        let slot_bytes = usize::try_from(shape.slot_bytes).map_err(|_| bad_slot)?;
-        let layout = Self::checked(shape.depth, slot_bytes, 0).map_err(|error| match error {
-            Error::BadDepth { depth } => Error::WrongDepth { found: depth },
-            Error::BadSlotSize { .. } => bad_slot,
-            other => other,
-        })?;
+        let slots = SlotShape::found::<T, SlotEnd>(&shape, size_of::<Header>())?;
+        let layout = Self { slots, start: 0, marker: PhantomData };
         check_room(region, layout.bytes())?;
         Ok(layout)
     }
 
-    const fn checked(depth: u64, slot_bytes: usize, start: u64) -> Result<Self, Error> {
-        if !depth.is_power_of_two() || depth > DEPTH_MAX {
-            return Err(Error::BadDepth { depth });
-        }
-        if slot_bytes % LINE_BYTES != 0 || slot_bytes < Self::SLOT_BYTES {
-            return Err(Error::BadSlotSize { slot_bytes, needed: Self::SLOT_BYTES });
-        }
-        // In 128 bits nothing overflows: 2^31 slots of at most 2^64 bytes.
-        if depth as u128 * slot_bytes as u128 + size_of::<Header>() as u128 > isize::MAX as u128 {
-            return Err(Error::TooLarge);
-        }
-        Ok(Self { depth, slot_bytes, start, marker: PhantomData })
-    }
-
     pub(super) fn shape(&self) -> Shape {
-        Shape {
-            kind: super::KIND,
-            element_bytes: size_of::<T>() as u64,
-            element_align: align_of::<T>() as u64,
-            slot_bytes: self.slot_bytes as u64,
-            depth: self.depth,
-        }
+        self.slots.shape::<T>(super::KIND)
     }
 }
 
@@ -146,8 +116,8 @@ impl<T> core::fmt::Debug for Layout<T> {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         formatter
             .debug_struct("Layout")
-            .field("depth", &self.depth)
-            .field("slot_bytes", &self.slot_bytes)
+            .field("depth", &self.slots.depth)
+            .field("slot_bytes", &self.slots.slot_bytes)
             .field("start", &self.start)
             .finish()
     }

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use entry::Entry;
 
-use crate::source::{Access, Source};
+use crate::source::{Access, Source, folder_of};
 
 /// A place where an ordering with labels is used.
 struct Site<'a> {
@@ -133,12 +133,6 @@ impl<'a> Site<'a> {
         let folder = folder_of(&source.path);
         Self { folder, source, function: access.function.as_deref(), line: access.line, entry }
     }
-}
-
-/// `spsc` for `spsc.rs` and for everything below `spsc/`.
-fn folder_of(path: &Path) -> String {
-    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
-    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
 }
 
 fn is_facade(source: &Source, folder: &str) -> bool {

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::say::progress;
-use crate::source::{self, Access, Source};
+use crate::source::{self, Access, Source, folder_of};
 use crate::workspace::Workspace;
 
 /// The crate whose orderings are weakened.
@@ -210,12 +210,6 @@ fn filter(workspace: &Workspace, path: &Path) -> Option<String> {
     let folder = folder_of(path);
     let models = workspace.root().join(CRATE).join("src").join(&folder).join("tests.rs");
     models.is_file().then(|| format!("{folder}::"))
-}
-
-/// `spsc` for `spsc.rs` and for everything below `spsc/`.
-fn folder_of(path: &Path) -> String {
-    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
-    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
 }
 
 /// Reads what the models say until one fails, all have passed, or nothing more comes.
