@@ -216,6 +216,7 @@ impl<'a> Ring<'a> {
         let longest = producer.longest();
         let make = |payload: &Payload| payload.message(longest, self.layout.ring_bytes());
         let at = producer.tail();
+        let mut reserved = 0;
         let mut messages = Vec::new();
         let pushed = match step {
             Step::Push(payload) => {
@@ -244,7 +245,8 @@ impl<'a> Ring<'a> {
             Step::Shorten(payload, to) => {
                 messages.push(make(payload));
                 let message = &mut messages[0];
-                producer.try_reserve(message.len()).map(|mut grant| {
+                reserved = message.len();
+                producer.try_reserve(reserved).map(|mut grant| {
                     grant.write(message);
                     message.truncate(usize::from(*to) % message.len() + 1);
                     grant.commit_shortened(message.len());
@@ -268,17 +270,20 @@ impl<'a> Ring<'a> {
         messages.truncate(pushed.unwrap_or(0));
         self.tail = producer.tail();
         assert!(!messages.is_empty() || self.tail == at);
-        self.note(at, messages);
+        self.note(at, messages, reserved);
     }
 
-    /// Notes what was pushed from position `at` on.
-    fn note(&mut self, mut at: u64, messages: Vec<Vec<u8>>) {
+    /// Notes what was pushed from position `at` on. Where padding goes is decided by the length `reserved` for
+    /// a message that was shortened.
+    fn note(&mut self, mut at: u64, messages: Vec<Vec<u8>>, reserved: usize) {
+        let frame_bytes = |len: usize| 8 + (len as u64).next_multiple_of(8);
         let ring_bytes = self.layout.ring_bytes() as u64;
         for message in messages {
-            let frame = 8 + (message.len() as u64).next_multiple_of(8);
             let to_end = ring_bytes - at % ring_bytes;
+            let padding = if frame_bytes(message.len().max(reserved)) > to_end { to_end } else { 0 };
+            let end = at.wrapping_add(padding + frame_bytes(message.len()));
             self.sent.push((at, message));
-            at = at.wrapping_add(if frame > to_end { to_end + frame } else { frame });
+            at = end;
         }
         assert_eq!(at, self.tail);
     }
@@ -315,7 +320,7 @@ impl<'a> Ring<'a> {
             }),
             Step::Look => {
                 let (len, peer) = (consumer.len(), consumer.peer());
-                assert!(len.is_err() || len < Ok(consumer.capacity()));
+                assert!(len.unwrap_or(0) < consumer.capacity());
                 let held = self.producer.is_some();
                 assert!(self.is_spoiled || (consumer.is_empty() == (len == Ok(0)) && peer.held == held));
                 Ok(())

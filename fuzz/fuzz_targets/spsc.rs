@@ -233,7 +233,7 @@ impl<'a> Ring<'a> {
             }),
             Step::Look => {
                 let (len, peer) = (consumer.len(), consumer.peer());
-                assert!(len.is_err() || len <= Ok(consumer.capacity()));
+                assert!(len.unwrap_or(0) <= consumer.capacity());
                 let held = self.producer.is_some();
                 assert!(self.is_spoiled || (consumer.is_empty() == (len == Ok(0)) && peer.held == held));
                 Ok(())
