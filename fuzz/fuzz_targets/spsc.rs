@@ -1,18 +1,18 @@
-//! Both sides of an spsc ring go on while its words are overwritten.
+//! Both sides of an spsc ring go on while its words are overwritten; until then, each message comes in its turn.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use ring_core::AssumeGone;
-use ring_core::spsc::{Consumer, Delivery, Layout, Producer};
-use ring_fuzz::{Fenced, Spoil};
-
-type Message = [u8; 13];
+use ring_core::spsc::{Consumer, Delivery, Layout, PopError, Producer, PushError};
+use ring_core::{AssumeGone, Error};
+use ring_fuzz::{End, Fenced, Message, Spoil, message, spoil_meanwhile};
 
 #[derive(Debug, Arbitrary)]
 struct Input {
     log_depth: u8,
     start: u64,
+    /// In an eighth of all cases another thread spoils.
+    meanwhile: u8,
     steps: Vec<Step>,
 }
 
@@ -22,105 +22,265 @@ enum Step {
     Push,
     Pop,
     PushSlice(u8),
+    PushIter(u8),
     PopSlice(u8),
     Drain(u8),
-    Reserve { commit: bool },
-    Peek { release: bool },
+    Reserve(End),
+    Peek(End),
     Look,
     Eager,
     Lazy(u32),
-    NewProducer,
-    NewConsumer,
-    Remake,
+    Close,
+    NewProducer { killed: bool },
+    NewConsumer { killed: bool },
+    Remake { start: u64 },
 }
 
 fuzz_target!(|input: Input| {
-    let layout = Layout::<Message>::new(1 << (input.log_depth % 6)).unwrap().start(input.start);
+    let layout = Layout::new(1 << (input.log_depth % 6)).unwrap().start(input.start);
     let region = Fenced::new(layout.bytes());
     layout.init(&region).unwrap();
-    // SAFETY: a handle is dropped before its successor attaches, and there is one thread.
-    let gone = unsafe { AssumeGone::new() };
-    let mut producer = Producer::<Message, _>::attach(&region).ok();
-    let mut consumer = Consumer::<Message, _>::attach(&region).ok();
-    let mut messages = [[0; 13]; 256];
-
-    for step in &input.steps {
-        match step {
-            Step::Spoil(spoil) => region.spoil(spoil),
-            Step::NewProducer => {
-                drop(producer.take());
-                producer = Producer::take_over(&region, &gone).ok();
-            }
-            Step::NewConsumer => {
-                drop(consumer.take());
-                consumer = Consumer::take_over(&region, &gone).ok();
-            }
-            Step::Remake => {
-                drop((producer.take(), consumer.take()));
-                let _ = layout.init_over(&region, &gone);
-            }
-            step => {
-                if let Some(producer) = &mut producer {
-                    push(producer, step, &messages);
-                }
-                if let Some(old) = consumer.take() {
-                    consumer = Some(pop(old, step, &mut messages));
-                }
-            }
-        }
-    }
+    let spoils: Vec<_> = input.steps.iter().filter_map(Step::spoil).collect();
+    let is_spoiled = input.meanwhile >= 224 && !spoils.is_empty();
+    let work = || Ring::new(&region, layout, input.start, is_spoiled).work(&input.steps);
+    if is_spoiled { spoil_meanwhile(&region, &spoils, work) } else { work() }
 });
 
-fn push(producer: &mut Producer<Message, &Fenced>, step: &Step, messages: &[Message]) {
-    match step {
-        Step::Push => {
-            let _ = producer.try_push(messages[0]);
-        }
-        Step::PushSlice(count) => {
-            let _ = producer.push_slice(&messages[..usize::from(*count)]);
-        }
-        Step::Reserve { commit } => {
-            if let Ok(mut grant) = producer.try_reserve() {
-                grant.write(&messages[0]);
-                if *commit {
-                    grant.commit();
-                }
-            }
-        }
-        Step::Look => {
-            let _ = (producer.len(), producer.is_empty(), producer.is_full(), producer.peer());
-        }
-        _ => {}
+impl Step {
+    fn spoil(&self) -> Option<&Spoil> {
+        if let Self::Spoil(spoil) = self { Some(spoil) } else { None }
     }
 }
 
-fn pop<'a>(
-    mut consumer: Consumer<Message, &'a Fenced>,
-    step: &Step,
-    messages: &mut [Message],
-) -> Consumer<Message, &'a Fenced> {
-    match step {
-        Step::Pop => {
-            let _ = consumer.try_pop();
-        }
-        Step::PopSlice(count) => {
-            let _ = consumer.pop_slice(&mut messages[..usize::from(*count)]);
-        }
-        Step::Drain(count) => consumer.drain(usize::from(*count)).for_each(|_| ()),
-        Step::Peek { release } => {
-            if let Ok(grant) = consumer.try_peek() {
-                grant.read();
-                if *release {
-                    grant.release();
+/// Both ends, and what they are held to as long as nothing was spoiled.
+struct Ring<'a> {
+    region: &'a Fenced,
+    layout: Layout<Message>,
+    /// Roles are taken over only once their handles were dropped or forgotten.
+    gone: AssumeGone,
+    producer: Option<Producer<Message, &'a Fenced>>,
+    consumer: Option<Consumer<Message, &'a Fenced>>,
+    is_spoiled: bool,
+    making: u8,
+    head: u64,
+    tail: u64,
+    is_closed: bool,
+    /// Whether each pop returns credit.
+    is_eager: bool,
+}
+
+impl<'a> Ring<'a> {
+    fn new(region: &'a Fenced, layout: Layout<Message>, start: u64, is_spoiled: bool) -> Self {
+        let mut ring = Self {
+            region,
+            layout,
+            // SAFETY: a handle is dropped or forgotten before its successor attaches.
+            gone: unsafe { AssumeGone::new() },
+            producer: None,
+            consumer: None,
+            is_spoiled,
+            making: 0,
+            head: start,
+            tail: start,
+            is_closed: false,
+            is_eager: false,
+        };
+        ring.attach_producer();
+        ring.attach_consumer();
+        ring
+    }
+
+    fn work(mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Spoil(spoil) => {
+                    self.is_spoiled = true;
+                    self.region.spoil(spoil);
+                }
+                Step::Close => self.close(),
+                Step::NewProducer { killed } => {
+                    self.producer.take().map(|producer| killed.then(|| std::mem::forget(producer)));
+                    self.attach_producer();
+                }
+                Step::NewConsumer { killed } => {
+                    let again = *killed && !self.is_eager && self.consumer.is_some();
+                    self.consumer.take().map(|consumer| killed.then(|| std::mem::forget(consumer)));
+                    let head = self.head;
+                    self.attach_consumer();
+                    assert!(
+                        self.is_spoiled || again || self.head == head,
+                        "popped for good, and there again"
+                    );
+                }
+                Step::Remake { start } => self.remake(*start),
+                step => {
+                    self.push(step);
+                    self.pop(step);
                 }
             }
+            self.check();
         }
-        Step::Look => {
-            let _ = (consumer.len(), consumer.is_empty(), consumer.peer());
+        if !self.is_spoiled {
+            self.drain_all();
         }
-        Step::Eager => consumer = consumer.delivery(Delivery::AtMostOnce),
-        Step::Lazy(batch) => consumer = consumer.delivery(Delivery::AtLeastOnce { batch: *batch }),
-        _ => {}
     }
-    consumer
+
+    fn close(&mut self) {
+        if let Some(producer) = self.producer.take() {
+            producer.close();
+            self.is_closed = true;
+        }
+    }
+
+    fn attach_producer(&mut self) {
+        let attached = Producer::take_over(self.region, &self.gone);
+        if !self.is_spoiled {
+            match &attached {
+                Ok(producer) => assert_eq!(producer.tail(), self.tail),
+                Err(error) => assert!(self.is_closed && *error == Error::Closed, "{error:?}"),
+            }
+        }
+        self.tail = attached.as_ref().map_or(self.tail, Producer::tail);
+        self.producer = attached.ok();
+    }
+
+    fn attach_consumer(&mut self) {
+        let attached = Consumer::take_over(self.region, &self.gone);
+        if let (Err(error), false) = (&attached, self.is_spoiled) {
+            panic!("{error:?}");
+        }
+        self.consumer = attached.ok();
+        self.head = self.consumer.as_ref().map_or(self.head, Consumer::head);
+        self.is_eager = false;
+    }
+
+    fn remake(&mut self, start: u64) {
+        drop((self.producer.take(), self.consumer.take()));
+        let made = self.layout.start(start).init_over(self.region, &self.gone);
+        assert!(self.is_spoiled || made.is_ok(), "{made:?}");
+        if made.is_ok() {
+            (self.head, self.tail, self.is_closed) = (start, start, false);
+            self.making = self.making.wrapping_add(1);
+        }
+    }
+
+    fn push(&mut self, step: &Step) {
+        let Some(producer) = &mut self.producer else { return };
+        let message = |ahead| message(self.making, self.tail.wrapping_add(ahead));
+        let messages: Vec<_> = match step {
+            Step::PushSlice(count) => (0..u64::from(*count)).map(message).collect(),
+            _ => Vec::new(),
+        };
+        let pushed = match step {
+            Step::Push => producer.try_push(message(0)).map(|()| 1).map_err(|error| match error {
+                PushError::Full(back) | PushError::Corrupted(back) if back != message(0) => {
+                    panic!("another one")
+                }
+                PushError::Full(_) => PushError::Full(()),
+                PushError::Corrupted(_) => PushError::Corrupted(()),
+            }),
+            Step::PushSlice(_) => producer.push_slice(&messages),
+            Step::PushIter(count) => producer.push_iter((0..u64::from(*count)).map(message)),
+            Step::Reserve(end) => producer.try_reserve().map(|mut grant| {
+                grant.write(&message(0));
+                match end {
+                    End::Finish => grant.commit(),
+                    End::Drop => drop(grant),
+                    End::Leak => std::mem::forget(grant),
+                }
+                usize::from(*end == End::Finish)
+            }),
+            Step::Look => {
+                let (len, peer) = (producer.len(), producer.peer());
+                assert!(
+                    len <= producer.capacity() && (self.is_spoiled || peer.held == self.consumer.is_some())
+                );
+                assert!(self.is_spoiled || producer.is_full() == (len == producer.capacity()));
+                Ok(0)
+            }
+            _ => return,
+        };
+        assert!(self.is_spoiled || pushed != Err(PushError::Corrupted(())));
+        self.tail = self.tail.wrapping_add(pushed.unwrap_or(0) as u64);
+        assert_eq!(producer.tail(), self.tail);
+    }
+
+    fn pop(&mut self, step: &Step) {
+        let Some(mut consumer) = self.consumer.take() else { return };
+        let mut messages = Vec::new();
+        let popped = match step {
+            Step::Pop => consumer.try_pop().map(|message| messages.push(message)),
+            Step::PopSlice(count) => {
+                messages = vec![[0; 13]; usize::from(*count)];
+                let popped = consumer.pop_slice(&mut messages);
+                messages.truncate(popped.unwrap_or(0));
+                popped.map(drop)
+            }
+            Step::Drain(count) => {
+                messages.extend(consumer.drain(usize::from(*count)));
+                Ok(())
+            }
+            Step::Peek(end) => consumer.try_peek().map(|grant| {
+                let message = grant.read();
+                match end {
+                    End::Finish => {
+                        grant.release();
+                        messages.push(message);
+                    }
+                    End::Drop => drop(grant),
+                    End::Leak => std::mem::forget(grant),
+                }
+            }),
+            Step::Look => {
+                let (len, peer) = (consumer.len(), consumer.peer());
+                assert!(len.unwrap_or(0) <= consumer.capacity());
+                let held = self.producer.is_some();
+                assert!(self.is_spoiled || (consumer.is_empty() == (len == Ok(0)) && peer.held == held));
+                Ok(())
+            }
+            Step::Eager | Step::Lazy(_) => {
+                self.is_eager = matches!(step, Step::Eager);
+                consumer = consumer.delivery(match step {
+                    Step::Lazy(batch) => Delivery::AtLeastOnce { batch: *batch },
+                    _ => Delivery::AtMostOnce,
+                });
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if !self.is_spoiled {
+            for (position, found) in (0..).map(|ahead| self.head.wrapping_add(ahead)).zip(&messages) {
+                assert_eq!(*found, message(self.making, position), "the message of {position}");
+            }
+            if let Err(error) = popped {
+                let expected = if self.is_closed { PopError::Closed } else { PopError::Empty };
+                assert!(error == expected && self.head == self.tail, "{error:?}");
+            }
+        }
+        self.head = self.head.wrapping_add(messages.len() as u64);
+        assert_eq!(consumer.head(), self.head);
+        self.consumer = Some(consumer);
+    }
+
+    fn check(&self) {
+        let waiting = self.tail.wrapping_sub(self.head);
+        if self.is_spoiled {
+            return;
+        }
+        assert!(waiting <= self.layout.depth());
+        if let Some(consumer) = &self.consumer {
+            assert_eq!(consumer.len(), Ok(waiting));
+        }
+        if let Some(producer) = &self.producer {
+            assert!(producer.len() >= waiting);
+        }
+    }
+
+    /// Nothing is missing at the end.
+    fn drain_all(&mut self) {
+        self.close();
+        self.pop(&Step::Drain(255));
+        self.pop(&Step::Pop);
+        assert!(self.consumer.is_none() || self.head == self.tail);
+    }
 }

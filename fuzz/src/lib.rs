@@ -1,7 +1,8 @@
-//! What the targets share: memory between guard pages, and the peer that writes rubbish into it.
+//! What the targets share: memory between guard pages, the peer that writes rubbish into it, and messages that can be
+//! told from each other.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use ring_core::{REGION_ALIGN, Region};
@@ -63,6 +64,9 @@ impl Drop for Fenced {
     }
 }
 
+// SAFETY: the words are reached through atomics and handles only.
+unsafe impl Sync for Fenced {}
+
 // SAFETY: the mapping stays where it is, is readable, writable, zeroed, and reached through atomics and handles only.
 unsafe impl Region for Fenced {
     fn base(&self) -> NonNull<u8> {
@@ -88,4 +92,40 @@ enum Value {
     Near(i8),
     Flip(u8),
     Shifted(u8, u8),
+}
+
+/// Works while another thread writes each of `spoils`, again and again.
+pub fn spoil_meanwhile(region: &Fenced, spoils: &[&Spoil], work: impl FnOnce()) {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let peer = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                spoils.iter().for_each(|spoil| region.spoil(spoil));
+            }
+        });
+        work();
+        is_over.store(true, Ordering::Relaxed);
+        // The scope waits for the closure alone, and LeakSanitizer would find what the thread has not freed yet.
+        peer.join().expect("it only writes words");
+    });
+}
+
+/// What becomes of a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Arbitrary)]
+pub enum End {
+    /// It is committed or released.
+    Finish,
+    Drop,
+    /// It is forgotten, as by a thread that is killed.
+    Leak,
+}
+
+/// A message of a size that is no multiple of a word.
+pub type Message = [u8; 13];
+
+/// The only message like it: of a position, say, in the ring that was made for the `making`th time.
+pub fn message(making: u8, number: u64) -> Message {
+    let mut message = [making; 13];
+    message[..8].copy_from_slice(&number.to_le_bytes());
+    message
 }

@@ -165,6 +165,7 @@ fn messages_that_never_fit_have_their_errors() {
     assert_eq!(producer.try_push(&[1; LONGEST + 1]), Err(too_long));
     assert_eq!(producer.push_slices(&[&[1; LONGEST + 1][..], &[1]]), Err(too_long));
     assert_eq!(producer.push_slices(&[&[1; 9][..], &[]]), Ok(1));
+    assert_eq!(producer.push_slices(&[&[][..], &[1]]), Err(PushError::NoBytes));
     assert_eq!(producer.push_slices::<[u8; 4]>(&[]), Ok(0));
     let mut bytes = [0; 8];
     assert_eq!(consumer.try_pop(&mut bytes), Err(PopError::TooShort { len: 9 }));

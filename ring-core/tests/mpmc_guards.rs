@@ -12,7 +12,7 @@ use std::sync::Arc;
 use fenced::Fenced;
 use proptest::prelude::*;
 use ring_core::mpmc::{Consumer, Layout, PopError, Producer, PushError, UnfinishedPops, create};
-use ring_core::{AssumeGone, Error, HeapRegion, Role};
+use ring_core::{AssumeAlive, AssumeGone, Error, HeapRegion, Role};
 
 const DEPTH: u64 = 4;
 const PLACES: u16 = 3;
@@ -37,9 +37,9 @@ fn attach(region: &Arc<Fenced>) -> Result<(), Error> {
 
 #[test]
 fn layouts_that_cannot_be_are_refused() {
-    assert_eq!(Layout::<u64>::new(0).unwrap_err(), Error::BadDepth { depth: 0 });
-    assert_eq!(Layout::<u64>::new(3).unwrap_err(), Error::BadDepth { depth: 3 });
-    assert_eq!(Layout::<u64>::new(1 << 32).unwrap_err(), Error::BadDepth { depth: 1 << 32 });
+    for depth in [0, 3, 12, (1 << 31) + 1, 1 << 32, u64::MAX] {
+        assert_eq!(Layout::<u64>::new(depth).unwrap_err(), Error::BadDepth { depth });
+    }
     for participants in [0, 1024, u16::MAX] {
         let error = layout().participants(participants).unwrap_err();
         assert_eq!(error, Error::BadParticipants { participants });
@@ -92,6 +92,9 @@ fn places_are_as_many_as_were_asked_for() {
     let third = Producer::<u64, _>::attach(Arc::clone(&region)).unwrap();
     let full = Error::TooManyParticipants { participants: PLACES };
     assert_eq!(attach(&region), Err(full));
+    assert_eq!(Consumer::<u64, _>::attach(Arc::clone(&region)).unwrap_err(), full);
+    let error = Consumer::<u64, _>::attach_with(Arc::clone(&region), &AssumeAlive).unwrap_err();
+    assert_eq!(error, full, "whose owners live");
     drop(third);
     attach(&region).unwrap();
     // SAFETY: nobody is taken for gone: the places asked for do not exist.
