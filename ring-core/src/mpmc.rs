@@ -55,6 +55,7 @@
 
 mod consumer;
 mod grant;
+mod header;
 mod keeper;
 mod layout;
 mod memory;

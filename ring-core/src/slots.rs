@@ -2,7 +2,7 @@
 
 use crate::header::Shape;
 use crate::message::assert_fits_a_slot;
-use crate::region::LINE_BYTES;
+use crate::region::{CACHE_BYTES, LINE_BYTES};
 use crate::{Error, Message};
 
 /// Largest depth.
@@ -62,6 +62,11 @@ impl SlotShape {
             slot_bytes: self.slot_bytes as u64,
             depth: self.depth,
         }
+    }
+
+    /// Whether the slots do not fit a first-level cache: what helps a stream then hurts in a smaller ring.
+    pub(crate) const fn is_deep(self) -> bool {
+        self.bytes() >= CACHE_BYTES
     }
 
     /// Bytes of all slots.

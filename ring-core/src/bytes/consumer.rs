@@ -6,6 +6,7 @@ use super::Delivery;
 use super::frame::Frame;
 use super::grant::ReadGrant;
 use super::memory::Memory;
+use crate::region::CACHE_BYTES;
 use crate::sync::{Ordering, spin_loop};
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 
@@ -113,7 +114,7 @@ impl<R: Region> Consumer<R> {
     pub fn gather(mut self, on: bool) -> Self {
         // A reader close behind the writer takes lines that the writer is about to fill. Some messages behind it takes
         // lines that are done with. `xtask bench --suite stream` is the judge of these numbers.
-        let is_deep = self.memory.ring_bytes() >= 32 * 1024;
+        let is_deep = self.memory.ring_bytes() >= CACHE_BYTES as u64;
         self.gather_after = if on && is_deep { self.memory.ring_bytes() / 32 } else { u64::MAX };
         self
     }

@@ -349,6 +349,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         let free = memory.word(slot.position.wrapping_add(memory.depth()), State::Free);
         // ORDERING: Release (R2): that the message was read; pairs with A2 in Producer::claim_at.
         slot.word().store(free, Ordering::Release);
+        memory.prefetch(slot.position.wrapping_add(4));
         // One that was put back lies behind the head.
         if slot.position == self.head {
             self.head = slot.position.wrapping_add(1);

@@ -2,7 +2,8 @@
 
 use core::marker::PhantomData;
 
-use super::memory::{Header, Memory, SlotEnd, table_bytes};
+use super::header::{Header, table_bytes};
+use super::memory::{Memory, SlotEnd};
 use super::word::OWNER_MAX;
 use crate::header::Shape;
 use crate::region::check_room;

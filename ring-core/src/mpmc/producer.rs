@@ -314,6 +314,7 @@ impl<T: Message, R: Region> Producer<T, R> {
         // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::claim_at.
         slot.word().store(full, Ordering::Release);
         self.pass(slot.position);
+        self.seat.memory.prefetch(slot.position.wrapping_add(8));
     }
 
     /// Goes on behind a slot that this handle had claimed.

@@ -13,6 +13,7 @@ use core::ptr::NonNull;
 use super::layout::Layout;
 use crate::header::Shape;
 use crate::pair::Header;
+use crate::region::CACHE_BYTES;
 use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -100,7 +101,7 @@ impl<T: Message> Memory<T> {
 
     /// Whether the slots do not fit a first-level cache: what helps a stream then hurts in a smaller ring.
     pub(super) fn is_deep(&self) -> bool {
-        self.depth() * self.slot_bytes as u64 >= 32 * 1024
+        self.depth() * self.slot_bytes as u64 >= CACHE_BYTES as u64
     }
 
     /// What the sequence word of `position` holds until it is published.
