@@ -20,22 +20,24 @@ use ring_shm::Segment;
 
 const LONG: Duration = Duration::from_secs(20);
 
+type Words<const N: usize> = [u64; N];
+
 /// Four cache lines, with the slot's word.
-type Words = [u64; 31];
+const FOUR_LINES: usize = 31;
 
 fn is_long() -> bool {
     std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
 }
 
 /// Words that no other message has in these places.
-fn message(number: u64) -> Words {
+fn message<const N: usize>(number: u64) -> Words<N> {
     core::array::from_fn(|place| {
-        number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(u32::try_from(place).unwrap())
+        number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(u32::try_from(place % 64).unwrap())
     })
 }
 
-fn ring(name: &str, depth: u64) -> Segment {
-    let layout = Layout::<Words>::new(depth).unwrap();
+fn ring<const N: usize>(name: &str, depth: u64) -> Segment {
+    let layout = Layout::<Words<N>>::new(depth).unwrap();
     let new = unlocked().create(name, layout.bytes()).unwrap();
     layout.init(&new).unwrap();
     new.publish()
@@ -53,7 +55,7 @@ struct Seen {
 }
 
 /// Follows the producer until it closes the ring, or the head has come so far.
-fn follow(consumer: &mut Consumer<Words, &Segment>, until: u64) -> Seen {
+fn follow<const N: usize>(consumer: &mut Consumer<Words<N>, &Segment>, until: u64) -> Seen {
     let mut seen = Seen::default();
     let mut last = Instant::now();
     let mut empty = 0;
@@ -88,20 +90,18 @@ fn child() {
     let Some((role, argument)) = role() else { return };
     let segment = attach(&argument);
     match &*role {
-        "follow" => {
-            let mut consumer = Consumer::join_oldest(&segment).unwrap();
-            assert_eq!(consumer.head(), 0);
-            answer("joined");
-            let Seen { popped, lost } = follow(&mut consumer, u64::MAX);
-            answer(&format!("{popped} {lost}"));
-        }
+        "follow 8" => follow_to_the_end::<1>(&segment),
+        "follow 56" => follow_to_the_end::<7>(&segment),
+        "follow 64" => follow_to_the_end::<8>(&segment),
+        "follow 200" => follow_to_the_end::<25>(&segment),
+        "follow 4096" => follow_to_the_end::<512>(&segment),
         "send" => {
             // SAFETY: the parent starts this process after the former one was killed and waited for.
             let gone = unsafe { AssumeGone::new() };
             let mut producer = Producer::take_over(&segment, &gone).unwrap();
             answer(&producer.tail().to_string());
             loop {
-                let next = message(producer.tail());
+                let next: Words<FOUR_LINES> = message(producer.tail());
                 producer.push(&next);
             }
         }
@@ -109,17 +109,26 @@ fn child() {
     }
 }
 
-#[test]
-fn what_other_processes_saw_and_lost_is_what_was_sent() {
-    let name = TestName::new("broadcast");
-    let segment = ring(&name, 16);
-    let mut producer = Producer::<Words, _>::attach(&segment).unwrap();
-    let mut peers = [(); 2].map(|()| Peer::start(start_child("follow", &name)));
+fn follow_to_the_end<const N: usize>(segment: &Segment) {
+    let mut consumer = Consumer::<Words<N>, _>::join_oldest(segment).unwrap();
+    assert_eq!(consumer.head(), 0);
+    answer("joined");
+    let Seen { popped, lost } = follow(&mut consumer, u64::MAX);
+    answer(&format!("{popped} {lost}"));
+}
+
+/// One process sends without a break, two follow as fast as they can, and are overtaken.
+fn overtake<const N: usize>() {
+    let bytes = N * 8;
+    let name = TestName::new(&format!("broadcast-{bytes}"));
+    let segment = ring::<N>(&name, 16);
+    let mut producer = Producer::<Words<N>, _>::attach(&segment).unwrap();
+    let mut peers = [(); 2].map(|()| Peer::start(start_child(&format!("follow {bytes}"), &name)));
     for peer in &mut peers {
         assert_eq!(peer.hear(), "joined");
     }
     let start = Instant::now();
-    let time = Duration::from_secs(if is_long() { 60 } else { 1 });
+    let time = if is_long() { Duration::from_secs(60) } else { Duration::from_millis(400) };
     while start.elapsed() < time {
         for _ in 0..1000 {
             let next = message(producer.tail());
@@ -137,11 +146,21 @@ fn what_other_processes_saw_and_lost_is_what_was_sent() {
     }
 }
 
+/// One after the other, since each keeps three processes busy.
+#[test]
+fn what_other_processes_saw_and_lost_is_what_was_sent() {
+    overtake::<1>();
+    overtake::<7>();
+    overtake::<8>();
+    overtake::<25>();
+    overtake::<512>();
+}
+
 #[test]
 fn a_killed_producer_leaves_whole_messages() {
     let name = TestName::new("broadcast-killed");
-    let segment = ring(&name, 8);
-    let mut consumer = Consumer::join(&segment).unwrap();
+    let segment = ring::<FOUR_LINES>(&name, 8);
+    let mut consumer = Consumer::<Words<FOUR_LINES>, _>::join(&segment).unwrap();
     let rounds = if is_long() { 1000 } else { 20 };
     let mut all = Seen::default();
     for round in 0..rounds {
@@ -157,7 +176,7 @@ fn a_killed_producer_leaves_whole_messages() {
     }
     // SAFETY: the last one was killed and waited for.
     let gone = unsafe { AssumeGone::new() };
-    let producer = Producer::<Words, _>::take_over(&segment, &gone).unwrap();
+    let producer = Producer::<Words<FOUR_LINES>, _>::take_over(&segment, &gone).unwrap();
     let sent = producer.tail();
     producer.close();
     let seen = follow(&mut consumer, u64::MAX);
