@@ -23,6 +23,20 @@ use crate::region::LINE_BYTES;
 /// fn takes_messages<T: ring_core::Message>() {}
 /// takes_messages::<Quote>();
 /// ```
+///
+/// What has padding, pointers or no bytes at all does not compile:
+///
+/// ```compile_fail
+/// ring_core::spsc::Layout::<()>::new(8).unwrap();
+/// ```
+///
+/// ```compile_fail
+/// ring_core::spsc::Layout::<&'static u8>::new(8).unwrap();
+/// ```
+///
+/// ```compile_fail
+/// ring_core::spsc::Layout::<(u8, u32)>::new(8).unwrap();
+/// ```
 pub trait Message: FromBytes + IntoBytes + Immutable + 'static {}
 
 impl<T: FromBytes + IntoBytes + Immutable + 'static> Message for T {}
