@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use super::layout::Layout;
 use crate::header::Shape;
 use crate::pair::Header;
-use crate::region::CACHE_BYTES;
+use crate::slots::SlotShape;
 use crate::sync::{self, Access, AtomicU64, Ordering, Tracker};
 use crate::{Error, Liveness, Message, Region, Role};
 
@@ -99,9 +99,9 @@ impl<T: Message> Memory<T> {
         self.mask + 1
     }
 
-    /// Whether the slots do not fit a first-level cache: what helps a stream then hurts in a smaller ring.
+    /// As [`SlotShape::is_deep`].
     pub(super) fn is_deep(&self) -> bool {
-        self.depth() * self.slot_bytes as u64 >= CACHE_BYTES as u64
+        SlotShape { depth: self.depth(), slot_bytes: self.slot_bytes }.is_deep()
     }
 
     /// What the sequence word of `position` holds until it is published.
