@@ -107,9 +107,10 @@ impl<R: Region> Consumer<R> {
         self
     }
 
-    /// Whether a pop that finds a ring of 32 KiB or more empty at the end of a long run, a thirty-second of the ring in
-    /// one go, makes 16 pauses before it says so. Default: yes. Without it the message after such a run is never held
-    /// up, and a stream of long messages takes up to a third longer.
+    /// Whether a [`try_pop`](Self::try_pop), a [`try_peek`](Self::try_peek) or the end of a [`drain`](Self::drain) that
+    /// finds a ring of 32 KiB or more empty at the end of a long run, a thirty-second of the ring in one go, makes 16
+    /// pauses before it says so. Default: yes. Without it the message after such a run is never held up, and a stream of
+    /// long messages takes up to a third longer.
     #[must_use]
     pub fn gather(mut self, on: bool) -> Self {
         // A reader close behind the writer takes lines that the writer is about to fill. Some messages behind it takes
@@ -119,7 +120,8 @@ impl<R: Region> Consumer<R> {
         self
     }
 
-    /// Pops a message to the front of `bytes` and returns its length.
+    /// Pops a message to the front of `bytes` and returns its length. At the end of a long run in a ring of 32 KiB or
+    /// more it may pause a little first: see [`gather`](Self::gather).
     ///
     /// # Errors
     ///
@@ -136,7 +138,8 @@ impl<R: Region> Consumer<R> {
         Ok(len)
     }
 
-    /// Gives access to the next message in place. Dropping the grant leaves it there, releasing it pops it.
+    /// Gives access to the next message in place. Dropping the grant leaves it there, releasing it pops it. It may pause
+    /// a little first, as [`try_pop`](Self::try_pop) does.
     ///
     /// # Errors
     ///
@@ -148,7 +151,7 @@ impl<R: Region> Consumer<R> {
     }
 
     /// Shows `each` up to `most` messages in place, pops each thereafter, and returns how many. It ends where
-    /// [`try_peek`](Self::try_peek) fails, and the next one says why.
+    /// [`try_peek`](Self::try_peek) fails, perhaps after a little pause, and the next one says why.
     ///
     /// # Panics
     ///
