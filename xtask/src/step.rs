@@ -1,9 +1,13 @@
 //! Steps that run one after the other, and the table at the end.
 
+#[cfg(test)]
+mod tests;
+
 use core::time::Duration;
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
@@ -11,6 +15,9 @@ use anyhow::{Context, Result};
 
 use crate::say;
 use crate::workspace::Workspace;
+
+/// What says nothing for so long hangs. Builds, and soak runs, may take longer than this, but not in silence.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a step ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +58,7 @@ pub(crate) struct Runner {
     name: String,
     log: PathBuf,
     begin: Instant,
+    patience: Duration,
 }
 
 impl Runner {
@@ -59,28 +67,41 @@ impl Runner {
         let folder = workspace.target("xtask");
         fs::create_dir_all(&folder)?;
         let file = name.replace(|character: char| !character.is_alphanumeric(), "-");
-        Ok(Self { name: name.into(), log: folder.join(format!("{file}.log")), begin: Instant::now() })
+        let log = folder.join(format!("{file}.log"));
+        Ok(Self { name: name.into(), log, begin: Instant::now(), patience: PATIENCE })
     }
 
-    /// Runs a command to its end and keeps what it says.
+    /// Runs a command until it ends, or says nothing for too long, and keeps what it says. Nothing that it starts
+    /// outlives it.
     pub(crate) fn capture(&self, command: &mut Command) -> Result<Captured> {
         let log = File::create(&self.log).with_context(|| format!("cannot write {}", self.log.display()))?;
         let program = PathBuf::from(command.get_program());
+        let group = Group::new()?;
         let mut child = command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log)
+            .stderr(log.try_clone()?)
+            .process_group(group.id()?)
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
+        let (mut said_bytes, mut said_at) = (0, Instant::now());
+        while child.try_wait()?.is_none() && said_at.elapsed() < self.patience {
             say::progress(format_args!("{} … {:.0} s", self.name, self.seconds()));
             thread::sleep(Duration::from_millis(50));
-        };
+            let bytes = log.metadata()?.len();
+            if bytes != said_bytes {
+                (said_bytes, said_at) = (bytes, Instant::now());
+            }
+        }
         say::progress(format_args!(""));
+        let hangs = child.try_wait()?.is_none();
+        drop(group);
+        let status = child.wait()?;
         let mut output = String::from_utf8_lossy(&fs::read(&self.log)?).into_owned();
+        if hangs {
+            let seconds = self.patience.as_secs_f32();
+            output.push_str(&format!("{}: nothing was said for {seconds} s, so it was ended\n", self.name));
+        }
         if !status.success() {
             output.push_str(&format!("{} ended with {status}\n", program.display()));
         }
@@ -90,5 +111,29 @@ impl Runner {
     /// Seconds since the step began.
     pub(crate) fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
+    }
+}
+
+/// Processes that end with their owner.
+struct Group(Child);
+
+impl Group {
+    /// The group does not get what the keyboard sends, so that Ctrl-C ends its owner alone. Whatever ends that closes
+    /// the input of the shell that leads the group, which then kills the group, and so itself.
+    fn new() -> Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read -r line; kill -s KILL 0"]).stdin(Stdio::piped());
+        Ok(Self(shell.process_group(0).spawn().context("cannot start sh")?))
+    }
+
+    fn id(&self) -> Result<i32> {
+        Ok(self.0.id().try_into()?)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // This closes the input. There is nobody to tell when it fails.
+        let _ = self.0.wait();
     }
 }
