@@ -4,22 +4,12 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use ring_core::AssumeGone;
 use ring_core::broadcast::{Consumer, Layout, PopError, Producer};
-use ring_core::{AssumeGone, Error};
-use ring_fuzz::{End, Fenced, Message, Spoil, message, spoil_meanwhile};
-
-#[derive(Debug, Arbitrary)]
-struct Input {
-    log_depth: u8,
-    start: u64,
-    /// In an eighth of all cases another thread spoils.
-    meanwhile: u8,
-    steps: Vec<Step>,
-}
+use ring_fuzz::{End, Fenced, Input, Message, Target, leave, message, where_tail_is};
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Spoil(Spoil),
     Push,
     PushSlice(u8),
     Reserve(End),
@@ -34,21 +24,12 @@ enum Step {
     Look(u8),
 }
 
-fuzz_target!(|input: Input| {
-    let layout = Layout::new(1 << (input.log_depth % 6)).unwrap().start(input.start);
+fuzz_target!(|input: Input<Step>| {
+    let layout = Layout::new(1 << (input.size % 6)).unwrap().start(input.start);
     let region = Fenced::new(layout.bytes());
     layout.init(&region).unwrap();
-    let spoils: Vec<_> = input.steps.iter().filter_map(Step::spoil).collect();
-    let is_spoiled = input.meanwhile >= 224 && !spoils.is_empty();
-    let work = || Ring::new(&region, layout, input.start, is_spoiled).work(&input.steps);
-    if is_spoiled { spoil_meanwhile(&region, &spoils, work) } else { work() }
+    input.run(&region, || Ring::new(&region, layout, input.start));
 });
-
-impl Step {
-    fn spoil(&self) -> Option<&Spoil> {
-        if let Self::Spoil(spoil) = self { Some(spoil) } else { None }
-    }
-}
 
 const CONSUMERS: usize = 3;
 
@@ -60,7 +41,6 @@ struct Ring<'a> {
     gone: AssumeGone,
     producer: Option<Producer<Message, &'a Fenced>>,
     consumers: [Option<Consumer<Message, &'a Fenced>>; CONSUMERS],
-    is_spoiled: bool,
     making: u8,
     start: u64,
     tail: u64,
@@ -70,7 +50,7 @@ struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    fn new(region: &'a Fenced, layout: Layout<Message>, start: u64, is_spoiled: bool) -> Self {
+    fn new(region: &'a Fenced, layout: Layout<Message>, start: u64) -> Self {
         let mut ring = Self {
             region,
             layout,
@@ -78,7 +58,6 @@ impl<'a> Ring<'a> {
             gone: unsafe { AssumeGone::new() },
             producer: None,
             consumers: [const { None }; CONSUMERS],
-            is_spoiled,
             making: 0,
             start,
             tail: start,
@@ -90,54 +69,21 @@ impl<'a> Ring<'a> {
         ring
     }
 
-    fn work(mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Spoil(spoil) => {
-                    self.is_spoiled = true;
-                    self.region.spoil(spoil);
-                }
-                Step::Close => {
-                    if let Some(producer) = self.producer.take() {
-                        producer.close();
-                        self.is_closed = true;
-                    }
-                }
-                Step::NewProducer { killed } => {
-                    self.producer.take().map(|producer| killed.then(|| std::mem::forget(producer)));
-                    self.attach();
-                }
-                Step::Remake { start } => self.remake(*start),
-                Step::Join(who) => self.join(*who, false),
-                Step::JoinOldest(who) => self.join(*who, true),
-                Step::Pop(who) | Step::PopSlice(who, _) | Step::Drain(who, _) | Step::Look(who) => {
-                    self.pop(usize::from(*who) % CONSUMERS, step);
-                }
-                Step::Push | Step::PushSlice(_) | Step::Reserve(_) => self.push(step),
-            }
-        }
-    }
-
     fn attach(&mut self) {
         let attached = Producer::take_over(self.region, &self.gone);
-        if !self.is_spoiled {
-            match &attached {
-                Ok(producer) => assert_eq!(producer.tail(), self.tail),
-                Err(error) => assert!(self.is_closed && *error == Error::Closed, "{error:?}"),
-            }
-        }
-        self.tail = attached.as_ref().map_or(self.tail, Producer::tail);
+        let found = attached.as_ref().map(Producer::tail);
+        self.tail = where_tail_is(self.region, found, self.tail, self.is_closed);
         self.producer = attached.ok();
     }
 
     /// Consumers of the ring that was, which may take new messages for old ones, leave first or are held to nothing.
     fn remake(&mut self, start: u64) {
         drop(self.producer.take());
-        if !self.is_spoiled {
+        if !self.region.is_spoiled() {
             self.consumers = [const { None }; CONSUMERS];
         }
         let made = self.layout.start(start).init_over(self.region, &self.gone);
-        assert!(self.is_spoiled || made.is_ok(), "{made:?}");
+        assert!(self.region.is_spoiled() || made.is_ok(), "{made:?}");
         if made.is_ok() {
             (self.start, self.tail, self.is_closed, self.is_begun) = (start, start, false, false);
             self.making = self.making.wrapping_add(1);
@@ -146,7 +92,7 @@ impl<'a> Ring<'a> {
 
     fn join(&mut self, who: u8, oldest: bool) {
         let joined = if oldest { Consumer::join_oldest(self.region) } else { Consumer::join(self.region) };
-        if !self.is_spoiled {
+        if !self.region.is_spoiled() {
             let head = joined.as_ref().map(Consumer::head);
             assert_eq!(head, Ok(if oldest { self.oldest(self.start) } else { self.tail }));
         }
@@ -174,13 +120,8 @@ impl<'a> Ring<'a> {
             Step::Reserve(end) => {
                 let mut grant = producer.reserve();
                 grant.write(&message(0));
-                match end {
-                    End::Finish => grant.commit(),
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
-                }
                 self.is_begun = true;
-                u64::from(*end == End::Finish)
+                u64::from(end.apply(grant, |grant| grant.commit()))
             }
             _ => return,
         };
@@ -208,12 +149,14 @@ impl<'a> Ring<'a> {
             _ => {
                 let (lag, is_empty, peer) = (consumer.lag(), consumer.is_empty(), consumer.peer());
                 let expected = self.tail.wrapping_sub(head);
-                assert!(self.is_spoiled || (lag == Ok(expected) && peer.held == self.producer.is_some()));
-                assert!(self.is_spoiled || is_empty == (expected == 0));
+                assert!(
+                    self.region.is_spoiled() || (lag == Ok(expected) && peer.held == self.producer.is_some())
+                );
+                assert!(self.region.is_spoiled() || is_empty == (expected == 0));
                 Ok(())
             }
         };
-        if !self.is_spoiled {
+        if !self.region.is_spoiled() {
             self.check(head, &messages, popped);
         }
         let lost =
@@ -235,6 +178,32 @@ impl<'a> Ring<'a> {
             Err(PopError::Empty) => assert!(!self.is_closed && head == self.tail),
             Err(PopError::Closed) => assert!(self.is_closed && head == self.tail),
             Err(PopError::Corrupted) => panic!("corrupted by nobody"),
+        }
+    }
+}
+
+impl Target for Ring<'_> {
+    type Step = Step;
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Close => {
+                if let Some(producer) = self.producer.take() {
+                    producer.close();
+                    self.is_closed = true;
+                }
+            }
+            Step::NewProducer { killed } => {
+                leave(&mut self.producer, *killed);
+                self.attach();
+            }
+            Step::Remake { start } => self.remake(*start),
+            Step::Join(who) => self.join(*who, false),
+            Step::JoinOldest(who) => self.join(*who, true),
+            Step::Pop(who) | Step::PopSlice(who, _) | Step::Drain(who, _) | Step::Look(who) => {
+                self.pop(usize::from(*who) % CONSUMERS, step);
+            }
+            Step::Push | Step::PushSlice(_) | Step::Reserve(_) => self.push(step),
         }
     }
 }

@@ -4,22 +4,12 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use ring_core::AssumeGone;
 use ring_core::bytes::{Consumer, Delivery, Layout, PopError, Producer, PushError};
-use ring_core::{AssumeGone, Error};
-use ring_fuzz::{End, Fenced, Spoil, spoil_meanwhile};
-
-#[derive(Debug, Arbitrary)]
-struct Input {
-    log_bytes: u8,
-    start: u64,
-    /// In an eighth of all cases another thread spoils.
-    meanwhile: u8,
-    steps: Vec<Step>,
-}
+use ring_fuzz::{End, Fenced, Input, Target, leave, where_head_is, where_tail_is};
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Spoil(Spoil),
     Push(Payload),
     PushSlices(Payload, Payload),
     /// Reserves, writes all or from a byte on, and commits as many bytes.
@@ -64,21 +54,12 @@ enum Word {
     Raw(u64),
 }
 
-fuzz_target!(|input: Input| {
-    let layout = Layout::new(64 << (input.log_bytes % 5)).unwrap().start(input.start);
+fuzz_target!(|input: Input<Step>| {
+    let layout = Layout::new(64 << (input.size % 5)).unwrap().start(input.start);
     let region = Fenced::new(layout.bytes());
     layout.init(&region).unwrap();
-    let spoils: Vec<_> = input.steps.iter().filter_map(Step::spoil).collect();
-    let is_spoiled = input.meanwhile >= 224 && !spoils.is_empty();
-    let work = || Ring::new(&region, layout, input.start, is_spoiled).work(&input.steps);
-    if is_spoiled { spoil_meanwhile(&region, &spoils, work) } else { work() }
+    input.run(&region, || Ring::new(&region, layout, input.start));
 });
-
-impl Step {
-    fn spoil(&self) -> Option<&Spoil> {
-        if let Self::Spoil(spoil) = self { Some(spoil) } else { None }
-    }
-}
 
 /// Both ends, and what they are held to as long as nothing was spoiled.
 struct Ring<'a> {
@@ -88,7 +69,6 @@ struct Ring<'a> {
     gone: AssumeGone,
     producer: Option<Producer<&'a Fenced>>,
     consumer: Option<Consumer<&'a Fenced>>,
-    is_spoiled: bool,
     head: u64,
     tail: u64,
     /// All messages since the ring was made, and the position at which each was pushed.
@@ -101,7 +81,7 @@ struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    fn new(region: &'a Fenced, layout: Layout, start: u64, is_spoiled: bool) -> Self {
+    fn new(region: &'a Fenced, layout: Layout, start: u64) -> Self {
         let mut ring = Self {
             region,
             layout,
@@ -109,7 +89,6 @@ impl<'a> Ring<'a> {
             gone: unsafe { AssumeGone::new() },
             producer: None,
             consumer: None,
-            is_spoiled,
             head: start & !7,
             tail: start & !7,
             sent: Vec::new(),
@@ -118,49 +97,8 @@ impl<'a> Ring<'a> {
             is_eager: false,
         };
         ring.attach_producer();
-        ring.attach_consumer();
+        ring.attach_consumer(false);
         ring
-    }
-
-    fn work(mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Spoil(spoil) => {
-                    self.is_spoiled = true;
-                    self.region.spoil(spoil);
-                }
-                Step::Close => self.close(),
-                Step::NewProducer { killed } => {
-                    self.producer.take().map(|producer| killed.then(|| std::mem::forget(producer)));
-                    self.attach_producer();
-                }
-                Step::NewConsumer { killed } => {
-                    let again = *killed && !self.is_eager && self.consumer.is_some();
-                    self.consumer.take().map(|consumer| killed.then(|| std::mem::forget(consumer)));
-                    let head = self.head;
-                    self.attach_consumer();
-                    assert!(
-                        self.is_spoiled || again || self.head == head,
-                        "popped for good, yet there again"
-                    );
-                }
-                Step::Remake { start } => self.remake(*start),
-                step => {
-                    self.push(step);
-                    self.pop(step);
-                }
-            }
-            if !self.is_spoiled {
-                self.check();
-            }
-        }
-        // Nothing is missing at the end.
-        if !self.is_spoiled && self.consumer.is_some() {
-            self.close();
-            self.pop(&Step::Drain(u8::MAX));
-            self.pop(&Step::Pop(u16::MAX));
-            assert_eq!(self.popped, self.sent.len());
-        }
     }
 
     fn close(&mut self) {
@@ -172,25 +110,18 @@ impl<'a> Ring<'a> {
 
     fn attach_producer(&mut self) {
         let attached = Producer::take_over(self.region, &self.gone);
-        if !self.is_spoiled {
-            match &attached {
-                Ok(producer) => assert_eq!(producer.tail(), self.tail),
-                Err(error) => assert!(self.is_closed && *error == Error::Closed, "{error:?}"),
-            }
-        }
+        let found = attached.as_ref().map(Producer::tail);
+        self.tail = where_tail_is(self.region, found, self.tail, self.is_closed);
         self.producer = attached.ok();
     }
 
-    fn attach_consumer(&mut self) {
+    fn attach_consumer(&mut self, again: bool) {
         let attached = Consumer::take_over(self.region, &self.gone);
-        if let (Err(error), false) = (&attached, self.is_spoiled) {
-            panic!("{error:?}");
-        }
+        let found = attached.as_ref().map(Consumer::head);
+        self.head = where_head_is(self.region, found, self.head, again);
         self.consumer = attached.ok();
         self.is_eager = false;
-        let Some(consumer) = &self.consumer else { return };
-        self.head = consumer.head();
-        if !self.is_spoiled && self.head != self.next_at() {
+        if !self.region.is_spoiled() && self.head != self.next_at() {
             let again = self.sent[..self.popped].iter().rposition(|&(at, _)| at == self.head);
             self.popped = again.expect("a frame begins where the successor does");
         }
@@ -204,7 +135,7 @@ impl<'a> Ring<'a> {
     fn remake(&mut self, start: u64) {
         drop((self.producer.take(), self.consumer.take()));
         let made = self.layout.start(start).init_over(self.region, &self.gone);
-        assert!(self.is_spoiled || made.is_ok(), "{made:?}");
+        assert!(self.region.is_spoiled() || made.is_ok(), "{made:?}");
         if made.is_ok() {
             (self.head, self.tail, self.is_closed, self.popped) = (start & !7, start & !7, false, 0);
             self.sent.clear();
@@ -234,12 +165,7 @@ impl<'a> Ring<'a> {
                     let from = usize::from(*from) % message.len();
                     grant.write_at(from, &message[from..]);
                     grant.write_at(0, &message[..from]);
-                    match end {
-                        End::Finish => grant.commit(),
-                        End::Drop => drop(grant),
-                        End::Leak => std::mem::forget(grant),
-                    }
-                    usize::from(*end == End::Finish)
+                    usize::from(end.apply(grant, |grant| grant.commit()))
                 })
             }
             Step::Shorten(payload, to) => {
@@ -255,8 +181,11 @@ impl<'a> Ring<'a> {
             }
             Step::Look => {
                 let (len, peer) = (producer.len(), producer.peer());
-                assert!(len < producer.capacity() && producer.is_empty() == (len == 0) || self.is_spoiled);
-                assert!(self.is_spoiled || peer.held == self.consumer.is_some());
+                assert!(
+                    len < producer.capacity() && producer.is_empty() == (len == 0)
+                        || self.region.is_spoiled()
+                );
+                assert!(self.region.is_spoiled() || peer.held == self.consumer.is_some());
                 Ok(0)
             }
             _ => return,
@@ -264,7 +193,7 @@ impl<'a> Ring<'a> {
         match pushed {
             Err(PushError::NoBytes) => assert!(messages[0].is_empty()),
             Err(PushError::TooLong { .. }) => assert!(messages[0].len() > longest),
-            Err(PushError::Corrupted) => assert!(self.is_spoiled, "corrupted by nobody"),
+            Err(PushError::Corrupted) => assert!(self.region.is_spoiled(), "corrupted by nobody"),
             Err(PushError::Full) | Ok(_) => {}
         }
         messages.truncate(pushed.unwrap_or(0));
@@ -309,20 +238,17 @@ impl<'a> Ring<'a> {
             Step::Peek(end) => consumer.try_peek().map(|grant| {
                 assert!((1..=longest).contains(&grant.len()));
                 let len = grant.read(&mut place);
-                match end {
-                    End::Finish => {
-                        grant.release();
-                        messages.push(place[..len].to_vec());
-                    }
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
+                if end.apply(grant, |grant| grant.release()) {
+                    messages.push(place[..len].to_vec());
                 }
             }),
             Step::Look => {
                 let (len, peer) = (consumer.len(), consumer.peer());
                 assert!(len.unwrap_or(0) < consumer.capacity());
                 let held = self.producer.is_some();
-                assert!(self.is_spoiled || (consumer.is_empty() == (len == Ok(0)) && peer.held == held));
+                assert!(
+                    self.region.is_spoiled() || (consumer.is_empty() == (len == Ok(0)) && peer.held == held)
+                );
                 Ok(())
             }
             Step::Eager | Step::Lazy(_) => {
@@ -337,7 +263,7 @@ impl<'a> Ring<'a> {
         };
         self.head = consumer.head();
         self.consumer = Some(consumer);
-        if !self.is_spoiled {
+        if !self.region.is_spoiled() {
             self.compare(&messages, popped);
         }
     }
@@ -361,6 +287,42 @@ impl<'a> Ring<'a> {
         assert!(self.head == self.next_at() && waiting < self.layout.ring_bytes() as u64);
         assert!(self.consumer.iter().all(|consumer| consumer.len() == Ok(waiting)));
         assert!(self.producer.iter().all(|producer| producer.len() >= waiting));
+    }
+}
+
+impl Target for Ring<'_> {
+    type Step = Step;
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Close => self.close(),
+            Step::NewProducer { killed } => {
+                leave(&mut self.producer, *killed);
+                self.attach_producer();
+            }
+            Step::NewConsumer { killed } => {
+                let again = *killed && !self.is_eager && self.consumer.is_some();
+                leave(&mut self.consumer, *killed);
+                self.attach_consumer(again);
+            }
+            Step::Remake { start } => self.remake(*start),
+            step => {
+                self.push(step);
+                self.pop(step);
+            }
+        }
+        if !self.region.is_spoiled() {
+            self.check();
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.consumer.is_some() {
+            self.close();
+            self.pop(&Step::Drain(u8::MAX));
+            self.pop(&Step::Pop(u16::MAX));
+            assert_eq!(self.popped, self.sent.len());
+        }
     }
 }
 

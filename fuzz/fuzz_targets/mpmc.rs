@@ -7,22 +7,11 @@ use std::collections::BTreeSet;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use ring_core::mpmc::{Consumer, Layout, PopError, Producer, PushError, UnfinishedPops};
-use ring_core::{AssumeGone, Error, Liveness, Registry, Role};
-use ring_fuzz::{End, Fenced, Message, Spoil, message, spoil_meanwhile};
-
-#[derive(Debug, Arbitrary)]
-struct Input {
-    log_depth: u8,
-    start: u64,
-    skip: bool,
-    /// In an eighth of all cases another thread spoils.
-    meanwhile: u8,
-    steps: Vec<Step>,
-}
+use ring_core::{Error, Liveness, Registry, Role};
+use ring_fuzz::{End, Fenced, Input, Message, Target, message};
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Spoil(Spoil),
     /// One of the handles does something.
     Act(u8, Act),
     Drop(u8),
@@ -61,23 +50,15 @@ enum Way {
 const PLACES: u16 = 4;
 const HANDLES: usize = 5;
 
-fuzz_target!(|input: Input| {
-    let unfinished = if input.skip { UnfinishedPops::Skip } else { UnfinishedPops::Redeliver };
-    let layout = Layout::new(1 << (input.log_depth % 6)).unwrap().participants(PLACES).unwrap();
+fuzz_target!(|given: (bool, Input<Step>)| {
+    let (skips, input) = given;
+    let unfinished = if skips { UnfinishedPops::Skip } else { UnfinishedPops::Redeliver };
+    let layout = Layout::new(1 << (input.size % 6)).unwrap().participants(PLACES).unwrap();
     let layout = layout.unfinished_pops(unfinished).start(input.start);
     let region = Fenced::new(layout.bytes());
     layout.init(&region).unwrap();
-    let spoils: Vec<_> = input.steps.iter().filter_map(Step::spoil).collect();
-    let is_spoiled = input.meanwhile >= 224 && !spoils.is_empty();
-    let work = || Ring::new(&region, layout, input.skip, is_spoiled).work(&input.steps);
-    if is_spoiled { spoil_meanwhile(&region, &spoils, work) } else { work() }
+    input.run(&region, || Ring::new(&region, layout, skips));
 });
-
-impl Step {
-    fn spoil(&self) -> Option<&Spoil> {
-        if let Self::Spoil(spoil) = self { Some(spoil) } else { None }
-    }
-}
 
 enum Handle<'a> {
     Producer(Producer<Message, &'a Fenced>),
@@ -85,19 +66,16 @@ enum Handle<'a> {
 }
 
 /// Who was forgotten. Once something was spoiled: everybody, and so some who are at work.
-struct Gone {
+struct Gone<'a> {
     forgotten: Registry<{ PLACES as usize }>,
-    everybody: Option<AssumeGone>,
+    region: &'a Fenced,
 }
 
 // SAFETY: only what was forgotten is gone. In a spoiled ring that is not kept to: whoever is wrongly taken for gone is
 // one more hostile peer, and the region is no trusted one.
-unsafe impl Liveness for Gone {
+unsafe impl Liveness for Gone<'_> {
     fn is_gone(&self, role: Role, incarnation: u64) -> bool {
-        match &self.everybody {
-            Some(gone) => gone.is_gone(role, incarnation),
-            None => self.forgotten.is_gone(role, incarnation),
-        }
+        self.region.is_spoiled() || self.forgotten.is_gone(role, incarnation)
     }
 }
 
@@ -107,7 +85,7 @@ struct Ring<'a> {
     layout: Layout<Message>,
     /// A message that a dead consumer held is given up.
     skips: bool,
-    gone: Gone,
+    gone: Gone<'a>,
     handles: [Option<Handle<'a>>; HANDLES],
     making: u8,
     pushed: u64,
@@ -125,46 +103,14 @@ struct Sent {
 }
 
 impl<'a> Ring<'a> {
-    fn new(region: &'a Fenced, layout: Layout<Message>, skips: bool, is_spoiled: bool) -> Self {
-        let gone = Gone { forgotten: Registry::new(), everybody: None };
+    fn new(region: &'a Fenced, layout: Layout<Message>, skips: bool) -> Self {
+        let gone = Gone { forgotten: Registry::new(), region };
         let handles = [const { None }; HANDLES];
         let sent = Sent::default();
         let mut ring = Self { region, layout, skips, gone, handles, making: 0, pushed: 0, sent };
-        if is_spoiled {
-            ring.give_up();
-        }
         ring.come(0, true, Way::Attach);
         ring.come(1, false, Way::Attach);
         ring
-    }
-
-    /// Holds nobody to anything any more.
-    fn give_up(&mut self) {
-        // SAFETY: see `Gone`.
-        self.gone.everybody = Some(unsafe { AssumeGone::new() });
-    }
-
-    fn is_spoiled(&self) -> bool {
-        self.gone.everybody.is_some()
-    }
-
-    fn work(mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Spoil(spoil) => {
-                    self.give_up();
-                    self.region.spoil(spoil);
-                }
-                Step::Act(who, act) => self.act(usize::from(*who) % HANDLES, act),
-                Step::Drop(who) => self.handles[usize::from(*who) % HANDLES] = None,
-                Step::Kill(who) => self.kill(usize::from(*who) % HANDLES),
-                Step::Come { who, pushes, way } => self.come(usize::from(*who) % HANDLES, *pushes, *way),
-                Step::Remake { start } => self.remake(*start),
-            }
-        }
-        if !self.is_spoiled() {
-            self.drain_all();
-        }
     }
 
     fn kill(&mut self, who: usize) {
@@ -201,7 +147,7 @@ impl<'a> Ring<'a> {
         };
         match &come {
             Ok(_) => {}
-            Err(_) if self.is_spoiled() => {}
+            Err(_) if self.region.is_spoiled() => {}
             Err(Error::Closed) => assert!(self.sent.is_closed && pushes),
             Err(Error::TooManyParticipants { participants }) => assert_eq!(*participants, PLACES),
             Err(Error::NoSuchParticipant { .. } | Error::Taken { .. }) => {
@@ -216,7 +162,7 @@ impl<'a> Ring<'a> {
     fn remake(&mut self, start: u64) {
         self.handles = [const { None }; HANDLES];
         let made = self.layout.start(start).init_over(self.region, &self.gone);
-        assert!(self.is_spoiled() || made.is_ok(), "{made:?}");
+        assert!(self.region.is_spoiled() || made.is_ok(), "{made:?}");
         if made.is_ok() {
             self.making = self.making.wrapping_add(1);
             self.sent = Sent::default();
@@ -238,7 +184,7 @@ impl<'a> Ring<'a> {
     }
 
     fn push(&mut self, producer: &mut Producer<Message, &'a Fenced>, act: &Act) {
-        let is_spoiled = self.is_spoiled();
+        let is_spoiled = self.region.is_spoiled();
         let message = |ahead| message(self.making, self.pushed.wrapping_add(ahead));
         let without = |error: PushError<Message>| {
             let kind = match error {
@@ -264,12 +210,7 @@ impl<'a> Ring<'a> {
             }
             Act::Grant(end) => producer.try_reserve().map(|mut grant| {
                 grant.write(&message(0));
-                match end {
-                    End::Finish => grant.commit(),
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
-                }
-                usize::from(*end == End::Finish)
+                usize::from(end.apply(grant, |grant| grant.commit()))
             }),
             Act::Recover => {
                 let recovered = producer.recover(&self.gone);
@@ -303,7 +244,7 @@ impl<'a> Ring<'a> {
     }
 
     fn pop(&mut self, consumer: &mut Consumer<Message, &'a Fenced>, act: &Act) {
-        let is_spoiled = self.is_spoiled();
+        let is_spoiled = self.region.is_spoiled();
         let mut messages = Vec::new();
         let mut held = None;
         let popped = match act {
@@ -327,12 +268,9 @@ impl<'a> Ring<'a> {
             Act::Grant(end) => consumer.try_peek().map(|grant| {
                 let message = grant.read();
                 messages.push(message);
-                match end {
-                    End::Finish => return grant.release(),
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
+                if !end.apply(grant, |grant| grant.release()) {
+                    held = Some(message);
                 }
-                held = Some(message);
             }),
             Act::Recover => {
                 let recovered = consumer.recover(&self.gone);
@@ -357,9 +295,22 @@ impl<'a> Ring<'a> {
             self.sent.check(popped, self.skips);
         }
     }
+}
 
-    /// Nothing is missing at the end.
-    fn drain_all(&mut self) {
+impl Target for Ring<'_> {
+    type Step = Step;
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Act(who, act) => self.act(usize::from(*who) % HANDLES, act),
+            Step::Drop(who) => self.handles[usize::from(*who) % HANDLES] = None,
+            Step::Kill(who) => self.kill(usize::from(*who) % HANDLES),
+            Step::Come { who, pushes, way } => self.come(usize::from(*who) % HANDLES, *pushes, *way),
+            Step::Remake { start } => self.remake(*start),
+        }
+    }
+
+    fn finish(&mut self) {
         self.handles = [const { None }; HANDLES];
         let mut last = Consumer::attach_with(self.region, &self.gone).expect("the places of the dead");
         last.recover(&self.gone).expect("a ring that is whole");

@@ -3,22 +3,12 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use ring_core::AssumeGone;
 use ring_core::spsc::{Consumer, Delivery, Layout, PopError, Producer, PushError};
-use ring_core::{AssumeGone, Error};
-use ring_fuzz::{End, Fenced, Message, Spoil, message, spoil_meanwhile};
-
-#[derive(Debug, Arbitrary)]
-struct Input {
-    log_depth: u8,
-    start: u64,
-    /// In an eighth of all cases another thread spoils.
-    meanwhile: u8,
-    steps: Vec<Step>,
-}
+use ring_fuzz::{End, Fenced, Input, Message, Target, leave, message, where_head_is, where_tail_is};
 
 #[derive(Debug, Arbitrary)]
 enum Step {
-    Spoil(Spoil),
     Push,
     Pop,
     PushSlice(u8),
@@ -36,21 +26,12 @@ enum Step {
     Remake { start: u64 },
 }
 
-fuzz_target!(|input: Input| {
-    let layout = Layout::new(1 << (input.log_depth % 6)).unwrap().start(input.start);
+fuzz_target!(|input: Input<Step>| {
+    let layout = Layout::new(1 << (input.size % 6)).unwrap().start(input.start);
     let region = Fenced::new(layout.bytes());
     layout.init(&region).unwrap();
-    let spoils: Vec<_> = input.steps.iter().filter_map(Step::spoil).collect();
-    let is_spoiled = input.meanwhile >= 224 && !spoils.is_empty();
-    let work = || Ring::new(&region, layout, input.start, is_spoiled).work(&input.steps);
-    if is_spoiled { spoil_meanwhile(&region, &spoils, work) } else { work() }
+    input.run(&region, || Ring::new(&region, layout, input.start));
 });
-
-impl Step {
-    fn spoil(&self) -> Option<&Spoil> {
-        if let Self::Spoil(spoil) = self { Some(spoil) } else { None }
-    }
-}
 
 /// Both ends, and what they are held to as long as nothing was spoiled.
 struct Ring<'a> {
@@ -60,7 +41,6 @@ struct Ring<'a> {
     gone: AssumeGone,
     producer: Option<Producer<Message, &'a Fenced>>,
     consumer: Option<Consumer<Message, &'a Fenced>>,
-    is_spoiled: bool,
     making: u8,
     head: u64,
     tail: u64,
@@ -70,7 +50,7 @@ struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    fn new(region: &'a Fenced, layout: Layout<Message>, start: u64, is_spoiled: bool) -> Self {
+    fn new(region: &'a Fenced, layout: Layout<Message>, start: u64) -> Self {
         let mut ring = Self {
             region,
             layout,
@@ -78,7 +58,6 @@ impl<'a> Ring<'a> {
             gone: unsafe { AssumeGone::new() },
             producer: None,
             consumer: None,
-            is_spoiled,
             making: 0,
             head: start,
             tail: start,
@@ -86,43 +65,8 @@ impl<'a> Ring<'a> {
             is_eager: false,
         };
         ring.attach_producer();
-        ring.attach_consumer();
+        ring.attach_consumer(false);
         ring
-    }
-
-    fn work(mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Spoil(spoil) => {
-                    self.is_spoiled = true;
-                    self.region.spoil(spoil);
-                }
-                Step::Close => self.close(),
-                Step::NewProducer { killed } => {
-                    self.producer.take().map(|producer| killed.then(|| std::mem::forget(producer)));
-                    self.attach_producer();
-                }
-                Step::NewConsumer { killed } => {
-                    let again = *killed && !self.is_eager && self.consumer.is_some();
-                    self.consumer.take().map(|consumer| killed.then(|| std::mem::forget(consumer)));
-                    let head = self.head;
-                    self.attach_consumer();
-                    assert!(
-                        self.is_spoiled || again || self.head == head,
-                        "popped for good, and there again"
-                    );
-                }
-                Step::Remake { start } => self.remake(*start),
-                step => {
-                    self.push(step);
-                    self.pop(step);
-                }
-            }
-            self.check();
-        }
-        if !self.is_spoiled {
-            self.drain_all();
-        }
     }
 
     fn close(&mut self) {
@@ -134,30 +78,23 @@ impl<'a> Ring<'a> {
 
     fn attach_producer(&mut self) {
         let attached = Producer::take_over(self.region, &self.gone);
-        if !self.is_spoiled {
-            match &attached {
-                Ok(producer) => assert_eq!(producer.tail(), self.tail),
-                Err(error) => assert!(self.is_closed && *error == Error::Closed, "{error:?}"),
-            }
-        }
-        self.tail = attached.as_ref().map_or(self.tail, Producer::tail);
+        let found = attached.as_ref().map(Producer::tail);
+        self.tail = where_tail_is(self.region, found, self.tail, self.is_closed);
         self.producer = attached.ok();
     }
 
-    fn attach_consumer(&mut self) {
+    fn attach_consumer(&mut self, again: bool) {
         let attached = Consumer::take_over(self.region, &self.gone);
-        if let (Err(error), false) = (&attached, self.is_spoiled) {
-            panic!("{error:?}");
-        }
+        let found = attached.as_ref().map(Consumer::head);
+        self.head = where_head_is(self.region, found, self.head, again);
         self.consumer = attached.ok();
-        self.head = self.consumer.as_ref().map_or(self.head, Consumer::head);
         self.is_eager = false;
     }
 
     fn remake(&mut self, start: u64) {
         drop((self.producer.take(), self.consumer.take()));
         let made = self.layout.start(start).init_over(self.region, &self.gone);
-        assert!(self.is_spoiled || made.is_ok(), "{made:?}");
+        assert!(self.region.is_spoiled() || made.is_ok(), "{made:?}");
         if made.is_ok() {
             (self.head, self.tail, self.is_closed) = (start, start, false);
             self.making = self.making.wrapping_add(1);
@@ -183,24 +120,20 @@ impl<'a> Ring<'a> {
             Step::PushIter(count) => producer.push_iter((0..u64::from(*count)).map(message)),
             Step::Reserve(end) => producer.try_reserve().map(|mut grant| {
                 grant.write(&message(0));
-                match end {
-                    End::Finish => grant.commit(),
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
-                }
-                usize::from(*end == End::Finish)
+                usize::from(end.apply(grant, |grant| grant.commit()))
             }),
             Step::Look => {
                 let (len, peer) = (producer.len(), producer.peer());
                 assert!(
-                    len <= producer.capacity() && (self.is_spoiled || peer.held == self.consumer.is_some())
+                    len <= producer.capacity()
+                        && (self.region.is_spoiled() || peer.held == self.consumer.is_some())
                 );
-                assert!(self.is_spoiled || producer.is_full() == (len == producer.capacity()));
+                assert!(self.region.is_spoiled() || producer.is_full() == (len == producer.capacity()));
                 Ok(0)
             }
             _ => return,
         };
-        assert!(self.is_spoiled || pushed != Err(PushError::Corrupted(())));
+        assert!(self.region.is_spoiled() || pushed != Err(PushError::Corrupted(())));
         self.tail = self.tail.wrapping_add(pushed.unwrap_or(0) as u64);
         assert_eq!(producer.tail(), self.tail);
     }
@@ -222,20 +155,17 @@ impl<'a> Ring<'a> {
             }
             Step::Peek(end) => consumer.try_peek().map(|grant| {
                 let message = grant.read();
-                match end {
-                    End::Finish => {
-                        grant.release();
-                        messages.push(message);
-                    }
-                    End::Drop => drop(grant),
-                    End::Leak => std::mem::forget(grant),
+                if end.apply(grant, |grant| grant.release()) {
+                    messages.push(message);
                 }
             }),
             Step::Look => {
                 let (len, peer) = (consumer.len(), consumer.peer());
                 assert!(len.unwrap_or(0) <= consumer.capacity());
                 let held = self.producer.is_some();
-                assert!(self.is_spoiled || (consumer.is_empty() == (len == Ok(0)) && peer.held == held));
+                assert!(
+                    self.region.is_spoiled() || (consumer.is_empty() == (len == Ok(0)) && peer.held == held)
+                );
                 Ok(())
             }
             Step::Eager | Step::Lazy(_) => {
@@ -248,7 +178,7 @@ impl<'a> Ring<'a> {
             }
             _ => Ok(()),
         };
-        if !self.is_spoiled {
+        if !self.region.is_spoiled() {
             for (position, found) in (0..).map(|ahead| self.head.wrapping_add(ahead)).zip(&messages) {
                 assert_eq!(*found, message(self.making, position), "the message of {position}");
             }
@@ -264,7 +194,7 @@ impl<'a> Ring<'a> {
 
     fn check(&self) {
         let waiting = self.tail.wrapping_sub(self.head);
-        if self.is_spoiled {
+        if self.region.is_spoiled() {
             return;
         }
         assert!(waiting <= self.layout.depth());
@@ -275,11 +205,35 @@ impl<'a> Ring<'a> {
             assert!(producer.len() >= waiting);
         }
     }
+}
 
-    /// Nothing is missing at the end.
-    fn drain_all(&mut self) {
+impl Target for Ring<'_> {
+    type Step = Step;
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Close => self.close(),
+            Step::NewProducer { killed } => {
+                leave(&mut self.producer, *killed);
+                self.attach_producer();
+            }
+            Step::NewConsumer { killed } => {
+                let again = *killed && !self.is_eager && self.consumer.is_some();
+                leave(&mut self.consumer, *killed);
+                self.attach_consumer(again);
+            }
+            Step::Remake { start } => self.remake(*start),
+            step => {
+                self.push(step);
+                self.pop(step);
+            }
+        }
+        self.check();
+    }
+
+    fn finish(&mut self) {
         self.close();
-        self.pop(&Step::Drain(255));
+        self.pop(&Step::Drain(u8::MAX));
         self.pop(&Step::Pop);
         assert!(self.consumer.is_none() || self.head == self.tail);
     }

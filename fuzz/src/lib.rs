@@ -1,8 +1,14 @@
-//! What the targets share: memory between guard pages, the peer that writes rubbish into it, and messages that can be
-//! told from each other.
+//! What the targets share: the steps that they take, memory between guard pages, the peer that writes rubbish into it,
+//! and messages that can be told from each other.
+
+mod handles;
+mod steps;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use handles::{End, leave, where_head_is, where_tail_is};
+pub use steps::{Input, Target};
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use ring_core::{REGION_ALIGN, Region};
@@ -15,6 +21,7 @@ pub struct Fenced {
     mapping_bytes: usize,
     base: NonNull<u8>,
     bytes: usize,
+    is_spoiled: AtomicBool,
 }
 
 impl Fenced {
@@ -37,11 +44,20 @@ impl Fenced {
         let opened =
             unsafe { libc::mprotect(first.as_ptr().cast(), inside, libc::PROT_READ | libc::PROT_WRITE) };
         assert_eq!(opened, 0);
-        Self { mapping, mapping_bytes, base, bytes }
+        Self { mapping, mapping_bytes, base, bytes, is_spoiled: AtomicBool::new(false) }
+    }
+
+    /// Whether a peer spoils it or has: then nobody is held to anything but to stay inside.
+    pub fn is_spoiled(&self) -> bool {
+        self.is_spoiled.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self) {
+        self.is_spoiled.store(true, Ordering::Relaxed);
     }
 
     /// Writes rubbish into one word.
-    pub fn spoil(&self, spoil: &Spoil) {
+    fn spoil(&self, spoil: &Spoil) {
         let words = self.bytes / 8;
         // Most of what matters lies in the header.
         let index = if spoil.header { spoil.place as usize % 64 } else { spoil.place as usize } % words;
@@ -92,32 +108,6 @@ enum Value {
     Near(i8),
     Flip(u8),
     Shifted(u8, u8),
-}
-
-/// Works while another thread writes each of `spoils`, again and again.
-pub fn spoil_meanwhile(region: &Fenced, spoils: &[&Spoil], work: impl FnOnce()) {
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let peer = scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                spoils.iter().for_each(|spoil| region.spoil(spoil));
-            }
-        });
-        work();
-        is_over.store(true, Ordering::Relaxed);
-        // The scope waits for the closure alone, and LeakSanitizer would find what the thread has not freed yet.
-        peer.join().expect("it only writes words");
-    });
-}
-
-/// What becomes of a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Arbitrary)]
-pub enum End {
-    /// It is committed or released.
-    Finish,
-    Drop,
-    /// It is forgotten, as by a thread that is killed.
-    Leak,
 }
 
 /// A message of a size that is no multiple of a word.
