@@ -80,6 +80,34 @@ fn nothing_is_written_beyond_a_frame_and_the_word_behind_it() {
     }
 }
 
+/// A push leaves a 0 ahead for a next message as long; a grant that reaches over it may be dropped or cut short.
+#[test]
+fn what_a_grant_leaves_behind_its_message_is_no_message() {
+    let layout = Layout::new(1024).unwrap();
+    for commit in [None, Some(16), Some(24), Some(25), Some(56), Some(100)] {
+        for len in [1, 16, 24, 56, 100] {
+            let (mut producer, consumer) =
+                create(Arc::new(HeapRegion::new(layout.bytes())), &layout).unwrap();
+            let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+            for number in 0..100 {
+                producer.try_push(&pattern(number, len)).unwrap();
+                let mut grant = producer.try_reserve(300).unwrap();
+                grant.fill(0xff);
+                match commit {
+                    Some(bytes) => grant.commit_shortened(bytes),
+                    None => drop(grant),
+                }
+                producer.try_push(&pattern(number, len)).unwrap();
+                let mut lengths = Vec::new();
+                consumer.drain(10, |grant| lengths.push(grant.len()));
+                let expected: Vec<usize> = [Some(len), commit, Some(len)].into_iter().flatten().collect();
+                assert_eq!(lengths, expected);
+                assert_eq!(consumer.len(), Ok(0));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_lent_region_may_be_larger() {
     let layout = Layout::new(64).unwrap();

@@ -14,8 +14,8 @@ use super::frame::{Frame, frame_bytes};
 use super::layout::Layout;
 use crate::header::Shape;
 use crate::pair::Header;
+use crate::sync::Ordering;
 use crate::sync::bytes::{WORD_BYTES, Word, Words};
-use crate::sync::{self, Ordering};
 use crate::{Error, Liveness, Region, Role};
 
 /// The bit of a header word that says that the frame is padding, and that the message is at the ring's start.
@@ -124,12 +124,6 @@ impl Memory {
     pub(super) fn word(&self, position: u64) -> &Word {
         // SAFETY: the offset is below the ring's size, and `self` keeps no longer than the region.
         unsafe { self.words.word(self.offset(position) / WORD_BYTES) }
-    }
-
-    /// Starts to bring the line of a position near, to be written.
-    #[inline(always)]
-    pub(super) fn prefetch_write(&self, position: u64) {
-        sync::prefetch_write(NonNull::from(self.word(position)));
     }
 
     /// The frame for a message of `len` bytes pushed at `tail`: there, or behind padding at the ring's start. None

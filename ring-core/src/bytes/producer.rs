@@ -8,6 +8,9 @@ use super::memory::{Memory, PADDING};
 use crate::sync::Ordering;
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 
+/// No position: those of words are multiples of 8.
+const NOWHERE: u64 = 1;
+
 /// The side of the ring that pushes. One at a time; it may move between threads.
 ///
 /// Dropping it gives the role back and leaves the ring open: a successor goes on. [`close`](Self::close) ends it.
@@ -16,6 +19,9 @@ pub struct Producer<R: Region> {
     tail: u64,
     /// Position that this side may not write at or beyond, as far as it knows: the credit last seen, and one lap.
     limit: u64,
+    /// Position beyond the tail where a 0 lies already, for the frontier of a message that ends there, or
+    /// [`NOWHERE`].
+    zeroed: u64,
     memory: Memory,
     /// What the owner word holds while this handle has the role.
     owner: u64,
@@ -60,7 +66,7 @@ impl<R: Region> Producer<R> {
     /// As `attach`.
     pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         let (memory, owner) = Memory::attach(&region, Role::Producer, liveness)?;
-        let mut this = Self { tail: 0, limit: 0, memory, owner, region };
+        let mut this = Self { tail: 0, limit: 0, zeroed: NOWHERE, memory, owner, region };
         // ORDERING: Relaxed: only producers write it; what the former one wrote came with the role, by its release
         // (A5) or by the contract of `Liveness`.
         if this.memory.header().producer.closed.load(Ordering::Relaxed) != 0 {
@@ -118,6 +124,10 @@ impl<R: Region> Producer<R> {
     #[inline]
     pub fn try_reserve(&mut self, len: usize) -> Result<WriteGrant<'_, R>, PushError> {
         let frame = self.room(len)?;
+        // The caller may write there and then commit less, or nothing.
+        if frame.end() != self.zeroed {
+            self.zeroed = NOWHERE;
+        }
         Ok(WriteGrant::new(self, frame))
     }
 
@@ -210,8 +220,10 @@ impl<R: Region> Producer<R> {
     pub(super) fn publish(&mut self, frame: &Frame) {
         let end = frame.end();
         // The frontier comes before what leads to it, so that nobody ever takes older bytes for a header.
-        // ORDERING: Relaxed: nobody looks there until the header below says so (R1).
-        self.memory.word(end).store(0, Ordering::Relaxed);
+        if end != self.zeroed {
+            // ORDERING: Relaxed: nobody looks there until the header below says so (R1).
+            self.memory.word(end).store(0, Ordering::Relaxed);
+        }
         let mut header = frame.len() as u64;
         if frame.at() != self.tail {
             // ORDERING: Relaxed: as above; the padding leads there.
@@ -222,11 +234,14 @@ impl<R: Region> Producer<R> {
         // Memory::published_from.
         self.memory.word(self.tail).store(header, Ordering::Release);
         self.tail = end;
-        // The next message, if it is as long, puts its frontier there before it is published. On the way to that line
-        // it would wait. Beyond the limit lie messages that the consumer has not read.
+        // The next message, if it is as long, has its frontier there. Stored now, the 0 is on its way while nobody
+        // waits for it; stored by that push, it would hold up the publication until its line is near. Beyond the limit
+        // lie messages that the consumer has not read.
         let next = end.wrapping_sub(frame.at());
         if self.limit.wrapping_sub(end) > next {
-            self.memory.prefetch_write(end.wrapping_add(next));
+            self.zeroed = end.wrapping_add(next);
+            // ORDERING: Relaxed: nobody looks there until a later header says so (R1).
+            self.memory.word(self.zeroed).store(0, Ordering::Relaxed);
         }
     }
 }

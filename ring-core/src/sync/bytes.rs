@@ -102,23 +102,27 @@ mod native {
             unsafe { self.0.cast::<u8>().add(offset) }
         }
 
-        /// Copies bytes in from a word's start; a word that they do not fill is filled up with zero bytes.
+        /// Copies bytes in from a word's start. What else is in a word that they do not fill stays, or becomes 0.
         ///
         /// # Safety
         ///
         /// The words lie in the ring, `offset` is a multiple of 8, and this side may write them.
         #[inline(always)]
         pub(crate) unsafe fn write(self, offset: usize, bytes: &[u8]) {
-            #[cfg(not(test))]
-            let wide = copy::wide_part(bytes.len());
+            // A short message was often built a moment ago, by stores that are still on their way to the cache. A load
+            // wider than they were would wait for all of them; one of a word is served by the store itself.
+            let is_short = bytes.len() < copy::FEWEST.max(128);
             #[cfg(test)]
-            let wide = if record::is_on() { 0 } else { copy::wide_part(bytes.len()) };
+            let is_short = is_short || record::is_on();
+            if is_short {
+                // SAFETY: the caller's promise.
+                unsafe { self.write_words(offset, bytes) };
+                return;
+            }
             // SAFETY: the caller's promise.
             let to = unsafe { self.address(offset) };
-            // SAFETY: both ranges have that length.
-            unsafe { copy::copy(to.as_ptr(), bytes.as_ptr(), wide) };
-            // SAFETY: the caller's promise.
-            unsafe { self.write_words(offset + wide, &bytes[wide..]) };
+            // SAFETY: both ranges have that length; one lies in the ring, the other does not.
+            unsafe { copy::copy(to.as_ptr(), bytes.as_ptr(), bytes.len()) };
         }
 
         /// # Safety
@@ -179,12 +183,13 @@ mod native {
         /// The words lie in the ring, and `offset` is a multiple of 8.
         #[inline(always)]
         pub(crate) unsafe fn read(self, offset: usize, bytes: &mut [u8]) {
-            let (wide, bytes) = bytes.split_at_mut(copy::wide_part(bytes.len()));
-            // SAFETY: the caller's promise.
-            let from = unsafe { self.address(offset) };
-            // SAFETY: both ranges have that length.
-            unsafe { copy::copy(wide.as_mut_ptr(), from.as_ptr(), wide.len()) };
-            let offset = offset + wide.len();
+            if bytes.len() >= copy::FEWEST {
+                // SAFETY: the caller's promise.
+                let from = unsafe { self.address(offset) };
+                // SAFETY: both ranges have that length; one lies in the ring, the other does not.
+                unsafe { copy::copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
+                return;
+            }
             let first = offset / WORD_BYTES;
             let whole = bytes.len() / WORD_BYTES;
             let to = NonNull::from(&mut *bytes).cast::<u64>();

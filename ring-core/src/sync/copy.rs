@@ -8,34 +8,27 @@
 //!
 //! A [`copy`] goes between two ranges whose lengths the caller has checked.
 
-/// Bytes that one move copies. As long as there are four, a step makes four.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-const BLOCK: usize = 16;
+/// Fewest bytes that [`copy`] takes; fewer go by words.
+pub(super) const FEWEST: usize = if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) {
+    16
+} else if cfg!(target_arch = "x86_64") {
+    512
+} else {
+    usize::MAX
+};
 
-/// Bytes from which the string instruction is faster than a loop of blocks; it takes some 40 cycles to begin.
+/// Bytes from which the string instruction is faster than a loop of moves; it takes some 40 cycles to begin.
 #[cfg(target_arch = "x86_64")]
-const LONG: usize = if cfg!(target_feature = "sse2") { 3072 } else { 512 };
+const LONG: usize = if cfg!(target_feature = "sse2") { 3072 } else { FEWEST };
 
-/// How many of the first bytes [`copy`] takes, a multiple of 8; the others go by words.
-#[inline(always)]
-pub(super) fn wide_part(bytes: usize) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if bytes >= LONG {
-        return bytes / 8 * 8;
-    }
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    return bytes / BLOCK * BLOCK;
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    0
-}
-
-/// Copies a [`wide_part`].
+/// Copies [`FEWEST`] bytes or more.
 ///
 /// # Safety
 ///
 /// Both ranges are valid and initialised, and they do not overlap.
 #[inline(always)]
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
+    debug_assert!(bytes >= FEWEST, "{bytes} bytes go by words");
     #[cfg(target_arch = "x86_64")]
     if bytes >= LONG {
         // SAFETY: the caller's promise; the direction flag is clear wherever Rust code runs.
@@ -51,12 +44,63 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
         return;
     }
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if bytes >= BLOCK {
-        // SAFETY: the caller's promise; the bytes are whole blocks, and one at least.
-        unsafe {
+    // SAFETY: the caller's promise.
+    unsafe {
+        by_moves(to, from, bytes);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (to, from);
+}
+
+/// Copies by moves of 16 bytes. The last ones end where the range ends and copy some bytes again, so none are left over
+/// and no length takes a loop below 64.
+///
+/// # Safety
+///
+/// As [`copy`].
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+unsafe fn by_moves(to: *mut u8, from: *const u8, bytes: usize) {
+    match bytes {
+        // SAFETY: the caller's promise; two moves from the start and from the end cover 16 to 32 bytes.
+        ..=32 => unsafe {
             core::arch::asm!(
-                "sub {left}, 64",
-                "jb 3f",
+                "movups {a}, [{from}]",
+                "movups {b}, [{from} + {bytes} - 16]",
+                "movups [{to}], {a}",
+                "movups [{to} + {bytes} - 16], {b}",
+                from = in(reg) from,
+                to = in(reg) to,
+                bytes = in(reg) bytes,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        },
+        // SAFETY: the caller's promise; two moves from the start and two to the end cover 32 to 64 bytes.
+        33..=64 => unsafe {
+            core::arch::asm!(
+                "movups {a}, [{from}]",
+                "movups {b}, [{from} + 16]",
+                "movups {c}, [{from} + {bytes} - 32]",
+                "movups {d}, [{from} + {bytes} - 16]",
+                "movups [{to}], {a}",
+                "movups [{to} + 16], {b}",
+                "movups [{to} + {bytes} - 32], {c}",
+                "movups [{to} + {bytes} - 16], {d}",
+                from = in(reg) from,
+                to = in(reg) to,
+                bytes = in(reg) bytes,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                c = out(xmm_reg) _,
+                d = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        },
+        // SAFETY: the caller's promise; whole steps of 64 while more than 64 are left, then one to the end.
+        _ => unsafe {
+            core::arch::asm!(
                 "2:",
                 "movups {a}, [{from}]",
                 "movups {b}, [{from} + 16]",
@@ -69,18 +113,16 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
                 "add {from}, 64",
                 "add {to}, 64",
                 "sub {left}, 64",
-                "jnb 2b",
-                "3:",
-                "add {left}, 64",
-                "jz 5f",
-                "4:",
-                "movups {a}, [{from}]",
-                "movups [{to}], {a}",
-                "add {from}, 16",
-                "add {to}, 16",
-                "sub {left}, 16",
-                "jnz 4b",
-                "5:",
+                "cmp {left}, 64",
+                "ja 2b",
+                "movups {a}, [{from} + {left} - 64]",
+                "movups {b}, [{from} + {left} - 48]",
+                "movups {c}, [{from} + {left} - 32]",
+                "movups {d}, [{from} + {left} - 16]",
+                "movups [{to} + {left} - 64], {a}",
+                "movups [{to} + {left} - 48], {b}",
+                "movups [{to} + {left} - 32], {c}",
+                "movups [{to} + {left} - 16], {d}",
                 from = inout(reg) from => _,
                 to = inout(reg) to => _,
                 left = inout(reg) bytes => _,
@@ -90,8 +132,6 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
                 d = out(xmm_reg) _,
                 options(nostack),
             );
-        }
+        },
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (to, from, bytes);
 }
