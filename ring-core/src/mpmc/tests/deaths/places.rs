@@ -1,0 +1,136 @@
+//! Whoever leaves its place is killed, or who makes the ring.
+//!
+//! # Safety
+//!
+//! The region is as long as its layout says.
+#![allow(unsafe_code)]
+
+use super::*;
+use crate::mpmc::header::Header;
+use crate::{Region, sync};
+
+/// A handle that is dropped with a leaked grant gives a slot back, and then its place.
+#[test]
+fn a_participant_is_killed_at_each_write_as_it_leaves() {
+    for (policy, in_push) in POLICIES.into_iter().flat_map(|policy| [(policy, false), (policy, true)]) {
+        at_each_write(2, move |doom| {
+            let gone = gone();
+            let (mut producer, mut last) = ring_with(2, policy);
+            let (killed_tx, killed_rx) = if in_push {
+                let mut killed = more_tx(&producer);
+                forget(killed.try_reserve());
+                push(&mut producer, 1);
+                (Some(killed), None)
+            } else {
+                let mut killed = more_rx(&last);
+                push(&mut producer, 1);
+                leak_message(&mut killed);
+                (None, Some(killed))
+            };
+            let id = killed_tx.as_ref().map_or(3, Tx::id);
+            assert!(killed_rx.as_ref().is_none_or(|killed| killed.id() == id));
+            let his = Arc::clone(&gone);
+            let killer = thread::spawn(move || {
+                let lives = doom.befalls(|| drop((killed_tx, killed_rx))).is_some();
+                if !lives {
+                    die(&his, id);
+                }
+                lives
+            });
+            last.recover(&*gone).unwrap();
+            let mut seen: Vec<u64> = last.try_pop().into_iter().collect();
+            let lives = killer.join().unwrap();
+            drop(Tx::take_over(Arc::clone(producer.region()), id, &*gone).unwrap());
+            seen.extend(rest_of(&mut producer, &mut last, &gone));
+            let may_miss = policy == UnfinishedPops::Skip && !in_push && !lives;
+            let missing = assert_seen(seen, &[1], usize::from(may_miss));
+            // Put back, unless it was killed before that.
+            assert_eq!(missing, usize::from(may_miss && doom.0 == 0));
+        });
+    }
+}
+
+#[test]
+fn a_maker_is_killed_at_each_write() {
+    let layout = Layout::<u64>::new(1).unwrap().participants(2).unwrap();
+    at_each_write(20, move |doom| {
+        let region = heap(layout.bytes());
+        // SAFETY: the region holds a header, which is atomics.
+        unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
+        let his = Arc::clone(&region);
+        let killer = thread::spawn(move || doom.befalls(|| layout.init(&his).unwrap()));
+        let early = Tx::attach(Arc::clone(&region));
+        let lives = killer.join().unwrap().is_some();
+        let producer = match early {
+            Ok(producer) => Ok(producer),
+            Err(error) => {
+                assert_eq!(error, Error::NotReady);
+                Tx::attach(Arc::clone(&region))
+            }
+        };
+        let mut producer = match producer {
+            Ok(producer) => producer,
+            Err(error) => {
+                assert_eq!(error, Error::NotReady);
+                assert!(!lives);
+                // Nobody can tell a dead first maker from a slow one.
+                let made = layout.init(&region);
+                assert_eq!(made, if doom.0 == 0 { Ok(()) } else { Err(Error::NotReady) });
+                return;
+            }
+        };
+        let mut consumer = Rx::attach(region).unwrap();
+        assert_eq!(rest_of(&mut producer, &mut consumer, &gone()), []);
+    });
+}
+
+/// Over a ring of another shape, whose one participant is dead, beside one that attaches.
+#[test]
+fn a_maker_is_killed_at_each_write_as_it_makes_a_ring_anew() {
+    let layout = |depth| Layout::<u64>::new(depth).unwrap().participants(2).unwrap();
+    at_each_write(20, move |doom| {
+        let gone = gone();
+        let region = heap(layout(2).bytes());
+        layout(2).init(&region).unwrap();
+        // Only looks at owner words from now on.
+        let mut dead = ManuallyDrop::new(Tx::attach(Arc::clone(&region)).unwrap());
+        dead.try_push(1).unwrap();
+        die(&gone, 1);
+        let his = (Arc::clone(&region), Arc::clone(&gone));
+        let killer = thread::spawn(move || doom.befalls(|| layout(1).start(100).init_over(&his.0, &*his.1)));
+        let attach = || Rx::take_over(Arc::clone(&region), 2, &*gone);
+        let check = |consumer: &mut Rx| match consumer.capacity() {
+            // Its message was in it, and is no more than once.
+            2 => assert_eq!(pop_rest(consumer), [1]),
+            depth => assert_eq!((depth, pop_rest(consumer)), (1, Vec::new())),
+        };
+        match attach() {
+            Ok(mut consumer) => {
+                check(&mut consumer);
+                let made = killer.join().unwrap();
+                assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+                if made == Some(Ok(())) {
+                    assert_eq!(consumer.capacity(), 1);
+                }
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::NotReady | Error::Taken { .. }), "{error}");
+                let _ = killer.join().unwrap();
+            }
+        }
+        for id in 1..=2 {
+            let owner = dead.participant(id).unwrap();
+            if owner.held {
+                die_again(&gone, id, owner.incarnation);
+            }
+        }
+        match attach() {
+            Ok(consumer) => drop(consumer),
+            Err(error) => assert_eq!(error, Error::NotReady),
+        }
+        layout(1).init_over(&region, &*gone).unwrap();
+        let (mut producer, mut consumer) =
+            (Tx::attach(Arc::clone(&region)).unwrap(), Rx::attach(region).unwrap());
+        assert_eq!(rest_of(&mut producer, &mut consumer, &gone), []);
+    });
+}
