@@ -1,4 +1,4 @@
-//! Participants that are killed at each step of what they do, and who clears up after them.
+//! Participants that are killed at steps that are picked by hand, and who clears up after them. `deaths.rs` finds the steps itself.
 //!
 //! # Safety
 //!
