@@ -123,6 +123,7 @@ fn a_maker_is_killed_at_each_write_as_it_makes_a_ring_anew() {
                 let made = killer.join().unwrap();
                 assert_eq!(consumer.try_pop(), Err(PopError::Empty));
                 assert!(made.is_none_or(|made| made.is_err() == refused));
+                assert!(consumer.participant(2).unwrap().held);
             }
             Err(error) => {
                 assert!(matches!(error, Error::NotReady | Error::Taken { .. }), "{error}");
