@@ -5,8 +5,9 @@
 //! others can tell from the one before, also those of code that is yet to be written.
 
 use core::cell::Cell;
+use core::panic::AssertUnwindSafe;
 use std::boxed::Box;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{catch_unwind, resume_unwind};
 
 /// What a killed thread's stack is unwound with.
 struct Death;
