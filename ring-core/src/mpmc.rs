@@ -41,8 +41,10 @@
 //! [`Liveness`](crate::Liveness) that it is gone: [`recover`](Producer::recover), attaching with a liveness,
 //! [`try_push_with`](Producer::try_push_with) and [`try_pop_with`](Consumer::try_pop_with).
 //!
-//! - A message whose push has returned stays. One whose push was cut short is not there.
-//! - A message whose pop was cut short is delivered again or given up, as [`Layout::unfinished_pops`] has it.
+//! - A message whose push has returned stays. One whose push was cut short is there, whole, or is not.
+//! - A message whose pop was cut short is delivered again or given up, as [`Layout::unfinished_pops`] has it. One that a
+//!   pop had copied and freed just before is with the dead: who must act on each at least once does so before
+//!   [`ReadGrant::release`].
 //! - A place is used again only after its last owner's slots were finished.
 //! - Whoever is killed while it clears up leaves a ring that the next one goes on with. A message that it had just put
 //!   back may be found only when the ring has come round, or after the next one who clears up.

@@ -12,9 +12,13 @@
 //! region and that their slot was claimed by the ring's protocol.
 #![allow(unsafe_code, missing_docs)]
 
+#[cfg(loom)]
+mod atomic;
 pub(crate) mod bytes;
 #[cfg(not(loom))]
 mod copy;
+#[cfg(loom)]
+pub mod death;
 #[cfg(loom)]
 mod mutant;
 
@@ -22,6 +26,8 @@ use core::ptr::NonNull;
 
 use crate::Message;
 
+#[cfg(loom)]
+pub use atomic::{AtomicU64, fence};
 #[cfg(not(loom))]
 pub use core::hint::spin_loop;
 #[cfg(not(loom))]
@@ -30,72 +36,6 @@ pub use core::sync::atomic::{AtomicU64, Ordering, fence};
 pub use loom::hint::spin_loop;
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
-
-/// An atomic of loom's that can be laid over zeroed memory: [`place`] sees whether it was made already.
-///
-/// loom compares an operation with the last one on the same atomic, so a thread's own load just before its exchange
-/// hides that of a peer. Touching a second atomic keeps the peer's in sight.
-#[cfg(loom)]
-#[derive(Debug)]
-#[repr(C)]
-pub struct AtomicU64 {
-    made: u64,
-    touched: loom::sync::atomic::AtomicU64,
-    inner: loom::sync::atomic::AtomicU64,
-}
-
-#[cfg(loom)]
-impl AtomicU64 {
-    pub fn new(value: u64) -> Self {
-        let atomic = loom::sync::atomic::AtomicU64::new;
-        Self { made: 1, touched: atomic(0), inner: atomic(value) }
-    }
-
-    fn touch(&self) {
-        // ORDERING: Relaxed: it orders nothing, and is there to be seen.
-        self.touched.fetch_add(1, Ordering::Relaxed);
-    }
-
-    #[track_caller]
-    pub fn load(&self, order: Ordering) -> u64 {
-        self.touch();
-        self.inner.load(mutant::ordering(order, 0))
-    }
-
-    #[track_caller]
-    pub fn store(&self, value: u64, order: Ordering) {
-        self.touch();
-        self.inner.store(value, mutant::ordering(order, 0));
-    }
-
-    #[track_caller]
-    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-        self.touch();
-        self.inner.fetch_add(value, mutant::ordering(order, 0))
-    }
-
-    #[track_caller]
-    pub fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.touch();
-        let (success, failure) = (mutant::ordering(success, 0), mutant::ordering(failure, 1));
-        self.inner.compare_exchange(current, new, success, failure)
-    }
-}
-
-/// As core's, unless the models are to miss it.
-#[cfg(loom)]
-#[track_caller]
-pub fn fence(order: Ordering) {
-    if !mutant::is_here(0) {
-        loom::sync::atomic::fence(order);
-    }
-}
 
 /// Starts to bring the line at `address` near, to be read. A hint: it changes nothing, and any address will do.
 #[inline(always)]
@@ -302,7 +242,7 @@ mod payload {
 
 #[cfg(loom)]
 mod payload {
-    use super::{Message, NonNull, Ordering};
+    use super::{Message, NonNull, Ordering, death};
 
     use loom::cell::{ConstPtr, MutPtr, UnsafeCell};
 
@@ -333,6 +273,7 @@ mod payload {
         }
 
         pub(crate) fn writing(&self) -> Access {
+            assert!(death::spares_write(), "no destructor writes a payload");
             Access::Writing(self.0.get_mut())
         }
     }
@@ -363,6 +304,7 @@ mod payload {
         for (word, bytes) in racing.words::<T>().iter().zip(value.as_bytes().chunks(8)) {
             let mut chunk = [0; 8];
             chunk[..bytes.len()].copy_from_slice(bytes);
+            assert!(death::spares_write(), "no destructor writes a payload");
             // ORDERING: Relaxed: what orders it is the ring's to say.
             word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
         }

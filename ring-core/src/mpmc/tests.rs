@@ -8,6 +8,8 @@ use crate::testing::{heap, scaled, thread, wide_model as model};
 use crate::{Error, HeapRegion, Role};
 
 mod close;
+#[cfg(loom)]
+mod deaths;
 mod kills;
 
 type Tx = Producer<u64, Arc<HeapRegion>>;

@@ -1,4 +1,4 @@
-//! Participants that are killed at each step of what they do, and who clears up after them.
+//! Participants that are killed at steps that are picked by hand, and who clears up after them. `deaths.rs` finds the steps itself.
 //!
 //! # Safety
 //!
@@ -10,20 +10,25 @@ use crate::Registry;
 use crate::mpmc::keeper::Keeper;
 use crate::mpmc::seat::Seat;
 
-type Gone = Arc<Registry<4>>;
+pub(super) type Gone = Arc<Registry<4>>;
 
-fn gone() -> Gone {
+pub(super) fn gone() -> Gone {
     Arc::new(Registry::new())
 }
 
 /// Says that the handle with this number, which was forgotten, is dead.
-fn die(gone: &Registry<4>, id: u16) {
+pub(super) fn die(gone: &Registry<4>, id: u16) {
+    die_again(gone, id, 1);
+}
+
+/// As [`die`], where the place had others before.
+pub(super) fn die_again(gone: &Registry<4>, id: u16, incarnation: u64) {
     // SAFETY: see above; each number is claimed once in these models unless said otherwise.
-    unsafe { gone.declare_gone(Role::Participant(id), 1) };
+    unsafe { gone.declare_gone(Role::Participant(id), incarnation) };
 }
 
 /// Pushes as far as `step`, and dies.
-fn push_and_die(mut producer: Tx, value: u64, step: u32, gone: &Registry<4>) {
+pub(super) fn push_and_die(mut producer: Tx, value: u64, step: u32, gone: &Registry<4>) {
     let id = producer.id();
     if let Ok(slot) = producer.claim() {
         if step >= 1 {
@@ -38,7 +43,7 @@ fn push_and_die(mut producer: Tx, value: u64, step: u32, gone: &Registry<4>) {
 }
 
 /// Pops as far as `step`, and dies. Returns what it popped to the end.
-fn pop_and_die(mut consumer: Rx, step: u32, gone: &Registry<4>) -> Option<u64> {
+pub(super) fn pop_and_die(mut consumer: Rx, step: u32, gone: &Registry<4>) -> Option<u64> {
     let id = consumer.id();
     let mut popped = None;
     if let Ok(slot) = consumer.take() {
@@ -54,7 +59,7 @@ fn pop_and_die(mut consumer: Rx, step: u32, gone: &Registry<4>) -> Option<u64> {
 }
 
 /// Pops until the ring ends, recovering the dead.
-fn pop_all_with(consumer: &mut Rx, gone: &Gone) -> Vec<u64> {
+pub(super) fn pop_all_with(consumer: &mut Rx, gone: &Gone) -> Vec<u64> {
     let mut seen = Vec::new();
     loop {
         match consumer.try_pop_with(&**gone) {
@@ -66,7 +71,7 @@ fn pop_all_with(consumer: &mut Rx, gone: &Gone) -> Vec<u64> {
     }
 }
 
-const POLICIES: [UnfinishedPops; 2] = [UnfinishedPops::Redeliver, UnfinishedPops::Skip];
+pub(super) const POLICIES: [UnfinishedPops; 2] = [UnfinishedPops::Redeliver, UnfinishedPops::Skip];
 
 #[test]
 fn a_killed_producer_is_skipped() {
