@@ -17,7 +17,9 @@ const PARTICIPANTS: u16 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnfinishedPops {
     /// It is delivered again, to any consumer, perhaps after messages that were pushed later. Whether the killed
-    /// consumer has acted on it nobody knows.
+    /// consumer has acted on it nobody knows. A consumer that must act on each message at least once does so between
+    /// [`try_peek`](super::Consumer::try_peek) and [`release`](super::ReadGrant::release): what `try_pop` has copied is
+    /// freed already, and is lost with a consumer that dies before it acts.
     Redeliver,
     /// It is given up: no message is seen twice.
     Skip,
