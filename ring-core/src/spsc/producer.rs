@@ -248,7 +248,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// Publishes the message in the slot at the tail.
     #[inline(always)]
     pub(super) fn publish(&mut self, slot: Slot<T>) {
-        // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::poll.
+        // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::poll, Consumer::pop_slice and
+        // Memory::published_from.
         slot.sequence().store(slot.position, Ordering::Release);
         // Beyond the limit lie messages that the consumer has not read.
         if self.limit.wrapping_sub(slot.position) > self.ahead {

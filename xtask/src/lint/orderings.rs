@@ -7,13 +7,14 @@
 //! - The comment stands directly above the statement, or within it above the ordering, and names the ordering.
 //! - Relaxed says why. The others have a label in parentheses and name their partner, and in which function it is.
 //! - A label belongs to its folder, the façade `spsc.rs` and the parts in `spsc/`; the façade's documentation
-//!   draws its edge. The partner names the label back.
+//!   draws its edge. Both ends lie in the folder, and each place at one end names the functions of all at the other.
 //! - `SeqCst` appears only as a fence.
 
 mod entry;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use entry::Entry;
@@ -75,25 +76,39 @@ fn check_file<'a>(source: &'a Source, sites: &mut Vec<Site<'a>>, objections: &mu
     }
 }
 
+/// Looks for the other ends of a site's edges. Each of them that names the site's edge must name its function too.
 fn check_partners(site: &Site<'_>, sites: &[Site<'_>], objections: &mut Vec<String>) {
     let entry = &site.entry;
-    let is_partner = |other: &Site<'_>| entry.partners.iter().any(|label| other.entry.labels.contains(label));
+    let partners_with = |partner: &String| {
+        let is_there = |other: &&Site<'_>| other.entry.labels.contains(partner);
+        sites.iter().filter(|other| other.folder == site.folder).filter(is_there).collect::<Vec<_>>()
+    };
+    let names_back =
+        |other: &&Site<'_>| entry.labels.iter().any(|label| other.entry.partners.contains(label));
+    let mut functions = BTreeSet::new();
     for partner in &entry.partners {
-        let mut others = sites.iter().filter(|other| other.entry.labels.contains(partner)).peekable();
-        let what = if others.peek().is_none() {
-            format!("pairs with {partner}, which no ORDERING comment of this crate has")
-        } else if !others.any(|other| entry.labels.iter().any(|label| other.entry.partners.contains(label))) {
-            format!("pairs with {partner}, which does not name {} back", entry.labels.join(" or "))
-        } else {
-            continue;
-        };
-        objections.push(at(site.source, site.line, &what));
-    }
-    for function in &entry.functions {
-        if !sites.iter().any(|other| is_partner(other) && other.function == Some(function)) {
-            let what = format!("{} is in no function {function}", entry.partners.join(" or "));
+        let others = partners_with(partner);
+        functions.extend(others.iter().filter_map(|other| other.function));
+        if others.is_empty() {
+            let what = format!("pairs with {partner}, which no ORDERING comment in {} has", site.folder);
+            objections.push(at(site.source, site.line, &what));
+        } else if !others.iter().any(names_back) {
+            let what =
+                format!("pairs with {partner}, which does not name {} back", entry.labels.join(" or "));
             objections.push(at(site.source, site.line, &what));
         }
+        for other in others.into_iter().filter(names_back) {
+            let named = |function: &str| other.entry.functions.iter().any(|name| name == function);
+            if let Some(function) = site.function.filter(|function| !named(function)) {
+                let what =
+                    format!("pairs with {}, which is also in {function}: name it", entry.labels.join(" or "));
+                objections.push(at(other.source, other.line, &what));
+            }
+        }
+    }
+    for function in entry.functions.iter().filter(|function| !functions.contains(function.as_str())) {
+        let what = format!("{} is in no function {function}", entry.partners.join(" or "));
+        objections.push(at(site.source, site.line, &what));
     }
 }
 

@@ -91,7 +91,7 @@ fn an_edge_is_labelled_and_says_where_its_other_end_is() {
 
 #[test]
 fn a_partner_that_is_missing_or_does_not_answer() {
-    assert_objection(&check_ring(TABLE, PUSH, ""), "pairs with A1, which no ORDERING comment");
+    assert_objection(&check_ring(TABLE, PUSH, ""), "pairs with A1, which no ORDERING comment in spsc");
     let wrong = POP.replace("pairs with R1", "pairs with R2");
     assert_objection(&check_ring(TABLE, PUSH, &wrong), "pairs with A1, which does not name R1 back");
 }
@@ -103,13 +103,33 @@ fn a_partner_in_another_function() {
 }
 
 #[test]
-fn a_partner_in_another_folder_counts() {
-    let parts = [
-        ("header.rs", TABLE.replace("R1 → A1", "R1 →") + PUSH),
-        ("attach.rs", TABLE.replace("R1 → A1", "→ A1") + POP),
-    ];
-    let sources = parts.map(|(path, text)| Source::parse(Path::new(path), &text).unwrap());
-    assert_eq!(check(&sources), [""; 0]);
+fn each_place_at_an_end_is_named() {
+    let peek = POP.replace("try_pop", "try_peek");
+    let both = format!("{POP}{peek}");
+    assert_objection(
+        &check_ring(TABLE, PUSH, &both),
+        "spsc/producer.rs:6: pairs with A1, which is also in try_peek: name it",
+    );
+    let named = PUSH.replace("Consumer::try_pop.", "Consumer::try_pop and Consumer::try_peek.");
+    assert_eq!(check_ring(TABLE, &named, &both), [""; 0]);
+}
+
+#[test]
+fn another_folder_vouches_for_nothing() {
+    let check_beside_a_ring = |parts: [(&str, &str); 2]| {
+        let ring = [("bytes.rs", TABLE), ("bytes/producer.rs", PUSH), ("bytes/consumer.rs", POP)];
+        let parts = ring.into_iter().chain(parts);
+        check(&Vec::from_iter(parts.map(|(path, text)| Source::parse(Path::new(path), text).unwrap())))
+    };
+    assert_objection(
+        &check_beside_a_ring([("spsc.rs", TABLE), ("spsc/producer.rs", PUSH)]),
+        "spsc/producer.rs:6: pairs with A1, which no ORDERING comment in spsc has",
+    );
+    let poll = POP.replace("try_pop", "poll").replace("pairs with R1", "pairs with R2");
+    let objections =
+        check_beside_a_ring([("spsc.rs", &format!("{TABLE}{PUSH}")), ("spsc/consumer.rs", &poll)]);
+    assert_objection(&objections, "pairs with A1, which does not name R1 back");
+    assert_objection(&objections, "A1 is in no function try_pop");
 }
 
 #[test]
@@ -124,7 +144,8 @@ fn a_label_has_one_ordering() {
     let more = PUSH.replace("try_push", "push_all").replace("Release", "AcqRel");
     assert_objection(&check_ring(TABLE, &format!("{PUSH}{more}"), POP), "R1 stands for different orderings");
     let again = PUSH.replace("try_push", "push_all");
-    assert_eq!(check_ring(TABLE, &format!("{PUSH}{again}"), POP), [""; 0], "one edge, two places");
+    let named = POP.replace("Producer::try_push.", "Producer::try_push and Producer::push_all.");
+    assert_eq!(check_ring(TABLE, &format!("{PUSH}{again}"), &named), [""; 0], "one edge, two places");
 }
 
 #[test]
