@@ -26,6 +26,7 @@ use crate::{Message, Region};
 /// # Ok::<(), ring_core::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "dropping it publishes nothing, and the oldest message is gone"]
 pub struct WriteGrant<'a, T: Message, R: Region> {
     producer: &'a mut Producer<T, R>,
     slot: Slot<T>,

@@ -372,6 +372,7 @@ impl<T: Message, R: Region> fmt::Debug for Consumer<T, R> {
 
 /// Pops messages one by one: see [`Consumer::drain`].
 #[derive(Debug)]
+#[must_use = "iterators are lazy"]
 pub struct Drain<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
     left: usize,

@@ -38,6 +38,7 @@ use crate::{Message, Region, TrustedRegion};
 /// # Ok::<(), ring_core::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "dropping it publishes nothing and leaves the slot empty for this lap"]
 pub struct WriteGrant<'a, T: Message, R: Region> {
     producer: &'a mut Producer<T, R>,
     slot: Slot<T>,
@@ -101,6 +102,7 @@ impl<T: Message, R: Region> Drop for WriteGrant<'_, T, R> {
 ///
 /// In a [`TrustedRegion`] region it is the message itself, by `Deref`; elsewhere it copies out, or hands out a pointer.
 #[derive(Debug)]
+#[must_use = "dropping it puts the message back, and it may come late"]
 pub struct ReadGrant<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
     slot: Slot<T>,

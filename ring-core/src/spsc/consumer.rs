@@ -329,6 +329,7 @@ impl<T: Message, R: Region> Drop for Consumer<T, R> {
 
 /// Pops messages one by one: see [`Consumer::drain`].
 #[derive(Debug)]
+#[must_use = "iterators are lazy"]
 pub struct Drain<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
     left: usize,

@@ -35,6 +35,7 @@ use crate::{Message, Region, TrustedRegion};
 /// # Ok::<(), ring_core::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "dropping it publishes nothing"]
 pub struct WriteGrant<'a, T: Message, R: Region> {
     producer: &'a mut Producer<T, R>,
 }
@@ -88,6 +89,7 @@ impl<T: Message, R: TrustedRegion> DerefMut for WriteGrant<'_, T, R> {
 ///
 /// In a [`TrustedRegion`] region it is the message itself, by `Deref`; elsewhere it copies out, or hands out a pointer.
 #[derive(Debug)]
+#[must_use = "dropping it leaves the message in the ring"]
 pub struct ReadGrant<'a, T: Message, R: Region> {
     consumer: &'a mut Consumer<T, R>,
     slot: Slot<T>,
