@@ -16,7 +16,7 @@ enum Step {
     Reserve(Payload, u8, End),
     Shorten(Payload, u8),
     Pop(u16),
-    Drain(u8),
+    PopEach(u8),
     Peek(End),
     Look,
     Eager,
@@ -227,8 +227,8 @@ impl<'a> Ring<'a> {
                 let room = usize::from(*room).min(longest);
                 consumer.try_pop(&mut place[..room]).map(|len| messages.push(place[..len].to_vec()))
             }
-            Step::Drain(most) => {
-                consumer.drain(usize::from(*most), |grant| {
+            Step::PopEach(most) => {
+                consumer.pop_each(usize::from(*most), |grant| {
                     assert!((1..=longest).contains(&grant.len()));
                     let len = grant.read(&mut place);
                     messages.push(place[..len].to_vec());
@@ -277,7 +277,7 @@ impl<'a> Ring<'a> {
             Ok(()) => {}
             Err(PopError::Empty) => assert!(!self.is_closed && self.popped == self.sent.len()),
             Err(PopError::Closed) => assert!(self.is_closed && self.popped == self.sent.len()),
-            Err(PopError::TooShort { len }) => assert_eq!(len, self.sent[self.popped].1.len()),
+            Err(PopError::BufferTooShort { len }) => assert_eq!(len, self.sent[self.popped].1.len()),
             Err(PopError::Corrupted) => panic!("corrupted by nobody"),
         }
     }
@@ -319,7 +319,7 @@ impl Target for Ring<'_> {
     fn finish(&mut self) {
         if self.consumer.is_some() {
             self.close();
-            self.pop(&Step::Drain(u8::MAX));
+            self.pop(&Step::PopEach(u8::MAX));
             self.pop(&Step::Pop(u16::MAX));
             assert_eq!(self.popped, self.sent.len());
         }

@@ -168,7 +168,7 @@ fn messages_that_never_fit_have_their_errors() {
     assert_eq!(producer.push_slices(&[&[][..], &[1]]), Err(PushError::NoBytes));
     assert_eq!(producer.push_slices::<[u8; 4]>(&[]), Ok(0));
     let mut bytes = [0; 8];
-    assert_eq!(consumer.try_pop(&mut bytes), Err(PopError::TooShort { len: 9 }));
+    assert_eq!(consumer.try_pop(&mut bytes), Err(PopError::BufferTooShort { len: 9 }));
     assert_eq!(consumer.try_peek().unwrap().len(), 9);
 }
 

@@ -71,7 +71,7 @@ fn work_as_consumer(consumer: &mut Consumer<Arc<Fenced>>, what: u8, value: u8) {
     match what % 4 {
         0 => drop(consumer.try_pop(place)),
         1 => {
-            consumer.drain(3, |grant| {
+            consumer.pop_each(3, |grant| {
                 assert!((1..=LONGEST).contains(&grant.len()));
                 assert!(grant.read(place) <= grant.len());
             });
@@ -87,7 +87,7 @@ fn work_as_consumer(consumer: &mut Consumer<Arc<Fenced>>, what: u8, value: u8) {
 }
 
 /// Lets a peer write words and both sides work, as the bytes of `script` say: whatever they are, all that follows is
-/// an error or a wrong message. A fuzzer can call it with what it likes.
+/// an error or a wrong message.
 fn hostile_peer(script: &[u8]) {
     let region = Fenced::new(layout().bytes());
     let (producer, consumer) = create(Arc::clone(&region), &layout()).unwrap();

@@ -99,7 +99,7 @@ fn what_a_grant_leaves_behind_its_message_is_no_message() {
                 }
                 producer.try_push(&pattern(number, len)).unwrap();
                 let mut lengths = Vec::new();
-                consumer.drain(10, |grant| lengths.push(grant.len()));
+                consumer.pop_each(10, |grant| lengths.push(grant.len()));
                 let expected: Vec<usize> = [Some(len), commit, Some(len)].into_iter().flatten().collect();
                 assert_eq!(lengths, expected);
                 assert_eq!(consumer.len(), Ok(0));
@@ -158,7 +158,7 @@ fn a_stream_arrives_whole() {
     });
     let mut number = 0;
     while number < MESSAGES {
-        let popped = consumer.drain(10, |grant| {
+        let popped = consumer.pop_each(10, |grant| {
             assert_eq!(**grant, pattern(number, len(number)));
             number += 1;
         });

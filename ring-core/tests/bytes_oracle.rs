@@ -20,7 +20,7 @@ enum Operation {
     Reserve { part: u8, commit: Commit },
     Pop,
     PopInto(usize),
-    Drain(usize),
+    PopEach(usize),
     Peek { release: bool },
     RestartProducer,
     RestartConsumer,
@@ -53,7 +53,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (part(), commit).prop_map(|(part, commit)| Operation::Reserve { part, commit }),
         6 => Just(Operation::Pop),
         1 => (0..20_usize).prop_map(Operation::PopInto),
-        3 => (0..5_usize).prop_map(Operation::Drain),
+        3 => (0..5_usize).prop_map(Operation::PopEach),
         3 => any::<bool>().prop_map(|release| Operation::Peek { release }),
         1 => Just(Operation::RestartProducer),
         1 => Just(Operation::RestartConsumer),
@@ -239,16 +239,16 @@ proptest! {
                 Operation::PopInto(len) => {
                     let expected = match oracle.look() {
                         None => Err(PopError::Empty),
-                        Some(message) if message.len() > len => Err(PopError::TooShort { len: message.len() }),
+                        Some(message) if message.len() > len => Err(PopError::BufferTooShort { len: message.len() }),
                         Some(_) => Ok(oracle.pop().unwrap()),
                     };
                     let popped = consumer.try_pop(&mut bytes[..len]).map(|len| bytes[..len].to_vec());
                     prop_assert_eq!(popped, expected);
                 }
-                Operation::Drain(most) => {
+                Operation::PopEach(most) => {
                     let expected: Vec<Vec<u8>> = (0..most).map_while(|_| oracle.pop()).collect();
                     let mut popped = vec![];
-                    let count = consumer.drain(most, |grant| popped.push(grant.to_vec()));
+                    let count = consumer.pop_each(most, |grant| popped.push(grant.to_vec()));
                     prop_assert_eq!(count, expected.len());
                     prop_assert_eq!(popped, expected);
                 }

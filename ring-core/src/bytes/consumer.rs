@@ -47,7 +47,7 @@ pub enum PopError {
     Closed,
     /// The next message is longer than the place for it. It stays.
     #[error("the next message has {len} bytes: pop it into as many")]
-    TooShort {
+    BufferTooShort {
         /// Bytes of the message.
         len: usize,
     },
@@ -107,10 +107,10 @@ impl<R: Region> Consumer<R> {
         self
     }
 
-    /// Whether a [`try_pop`](Self::try_pop), a [`try_peek`](Self::try_peek) or the end of a [`drain`](Self::drain) that
-    /// finds a ring of 32 KiB or more empty at the end of a long run, a thirty-second of the ring in one go, makes 16
-    /// pauses before it says so. Default: yes. Without it the message after such a run is never held up, and a stream of
-    /// long messages takes up to a third longer.
+    /// Whether a [`try_pop`](Self::try_pop), a [`try_peek`](Self::try_peek) or the end of a [`pop_each`](Self::pop_each)
+    /// that finds a ring of 32 KiB or more empty at the end of a long run, a thirty-second of the ring in one go, makes
+    /// 16 pauses before it says so. Default: yes. Without it the message after such a run is never held up, and a stream
+    /// of long messages takes up to a third longer.
     #[must_use]
     pub fn gather(mut self, on: bool) -> Self {
         // A reader close behind the writer takes lines that the writer is about to fill. Some messages behind it takes
@@ -125,13 +125,13 @@ impl<R: Region> Consumer<R> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`], [`PopError::Closed`] when nothing will come, [`PopError::TooShort`] when `bytes` cannot
-    /// hold the message, [`PopError::Corrupted`] when a word holds what it cannot.
+    /// [`PopError::Empty`], [`PopError::Closed`] when nothing will come, [`PopError::BufferTooShort`] when `bytes`
+    /// cannot hold the message, [`PopError::Corrupted`] when a word holds what it cannot.
     #[inline]
     pub fn try_pop(&mut self, bytes: &mut [u8]) -> Result<usize, PopError> {
         let frame = self.poll()?;
         if frame.len() > bytes.len() {
-            return Err(PopError::TooShort { len: frame.len() });
+            return Err(PopError::BufferTooShort { len: frame.len() });
         }
         let len = frame.read(bytes);
         self.advance(&frame);
@@ -143,7 +143,7 @@ impl<R: Region> Consumer<R> {
     ///
     /// # Errors
     ///
-    /// As [`try_pop`](Self::try_pop), but never [`PopError::TooShort`].
+    /// As [`try_pop`](Self::try_pop), but never [`PopError::BufferTooShort`].
     #[inline]
     pub fn try_peek(&mut self) -> Result<ReadGrant<'_, R>, PopError> {
         let frame = self.poll()?;
@@ -157,7 +157,7 @@ impl<R: Region> Consumer<R> {
     ///
     /// As `each` does; the message that it was shown stays.
     #[inline]
-    pub fn drain(&mut self, most: usize, mut each: impl FnMut(&ReadGrant<'_, R>)) -> usize {
+    pub fn pop_each(&mut self, most: usize, mut each: impl FnMut(&ReadGrant<'_, R>)) -> usize {
         for popped in 0..most {
             let Ok(grant) = self.try_peek() else { return popped };
             each(&grant);

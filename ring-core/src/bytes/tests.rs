@@ -135,7 +135,7 @@ fn batches_lose_nothing() {
         }
     };
     let receive = |consumer: &mut Rx, seen: &mut Vec<Vec<u8>>| {
-        consumer.drain(2, |grant| seen.push(grant.to_vec()));
+        consumer.pop_each(2, |grant| seen.push(grant.to_vec()));
     };
     transfers(LAZY, send, receive);
 }
