@@ -93,6 +93,19 @@ impl<R: Region> Consumer<R> {
 
     /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the ring, in
     /// bytes.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::bytes::Delivery;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, consumer) = bytes::create(&region, &layout)?;
+    /// let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+    /// producer.try_push(b"a message").unwrap();
+    /// consumer.try_pop(&mut [0; 24]).unwrap();
+    /// assert!(producer.is_empty()); // the credit came with the pop
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         (self.batch, self.is_eager) = match delivery {
@@ -127,6 +140,20 @@ impl<R: Region> Consumer<R> {
     ///
     /// [`PopError::Empty`], [`PopError::Closed`] when nothing will come, [`PopError::BufferTooShort`] when `bytes`
     /// cannot hold the message, [`PopError::Corrupted`] when a word holds what it cannot.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::bytes::PopError;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = bytes::create(&region, &layout)?;
+    /// producer.try_push(b"five!").unwrap();
+    /// let mut bytes = [0; 24];
+    /// assert_eq!(consumer.try_pop(&mut bytes[..4]), Err(PopError::BufferTooShort { len: 5 }));
+    /// assert_eq!(consumer.try_pop(&mut bytes), Ok(5)); // it has stayed
+    /// assert_eq!(bytes[..5], *b"five!");
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn try_pop(&mut self, bytes: &mut [u8]) -> Result<usize, PopError> {
         let frame = self.poll()?;
@@ -139,7 +166,7 @@ impl<R: Region> Consumer<R> {
     }
 
     /// Gives access to the next message in place. Dropping the grant leaves it there, releasing it pops it. It may pause
-    /// a little first, as [`try_pop`](Self::try_pop) does.
+    /// a little first, as [`try_pop`](Self::try_pop) does. [`WriteGrant`](super::WriteGrant) has an example.
     ///
     /// # Errors
     ///
@@ -156,6 +183,19 @@ impl<R: Region> Consumer<R> {
     /// # Panics
     ///
     /// As `each` does; the message that it was shown stays.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = bytes::create(&region, &layout)?;
+    /// producer.push_slices(&["one", "two", "three"]).unwrap();
+    /// let mut bytes = 0;
+    /// assert_eq!(consumer.pop_each(2, |message| bytes += message.len()), 2);
+    /// assert_eq!(bytes, 6);
+    /// assert_eq!(consumer.try_pop(&mut [0; 24]), Ok(5));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn pop_each(&mut self, most: usize, mut each: impl FnMut(&ReadGrant<'_, R>)) -> usize {
         for popped in 0..most {

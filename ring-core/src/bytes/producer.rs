@@ -64,6 +64,22 @@ impl<R: Region> Producer<R> {
     /// # Errors
     ///
     /// As `attach`.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::AssumeGone;
+    /// use ring_core::bytes::Producer;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, _consumer) = bytes::create(&region, &layout)?;
+    /// producer.try_push(b"a message").unwrap();
+    /// std::mem::forget(producer); // what is left of one that was killed
+    /// // SAFETY: the former producer does nothing any more, and nobody else succeeds it.
+    /// let gone = unsafe { AssumeGone::new() };
+    /// let successor = Producer::take_over(&region, &gone)?;
+    /// assert_eq!(successor.tail(), 24); // goes on behind that message
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         let (memory, owner) = Memory::attach(&region, Role::Producer, liveness)?;
         let mut this = Self { tail: 0, limit: 0, zeroed: NOWHERE, memory, owner, region };
@@ -89,6 +105,17 @@ impl<R: Region> Producer<R> {
     ///
     /// [`PushError::Full`] when there is no room, [`PushError::NoBytes`] and [`PushError::TooLong`] for a message
     /// that never fits, [`PushError::Corrupted`] when the peer's credit cannot be.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::bytes::PushError;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, _consumer) = bytes::create(&region, &layout)?;
+    /// assert_eq!(producer.try_push(b"a message"), Ok(()));
+    /// assert_eq!(producer.try_push(&[0; 25]), Err(PushError::TooLong { longest: 24 }));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn try_push(&mut self, message: &[u8]) -> Result<(), PushError> {
         let frame = self.room(message.len())?;
@@ -103,6 +130,17 @@ impl<R: Region> Producer<R> {
     ///
     /// As [`try_push`](Self::try_push), when not a single message could be pushed and `messages` is not empty. At
     /// a message that never fits it ends as at one for which there is no room.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::bytes::PushError;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, _consumer) = bytes::create(&region, &layout)?;
+    /// assert_eq!(producer.push_slices(&["one", "two", "three", "four"]), Ok(3));
+    /// assert_eq!(producer.push_slices(&["four"]), Err(PushError::Full));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn push_slices<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<usize, PushError> {
         let mut pushed = 0;
@@ -117,6 +155,7 @@ impl<R: Region> Producer<R> {
     }
 
     /// Reserves room to write a message of `len` bytes in place, or of fewer. Dropping the grant publishes nothing.
+    /// [`WriteGrant`] has an example.
     ///
     /// # Errors
     ///
@@ -132,6 +171,19 @@ impl<R: Region> Producer<R> {
     }
 
     /// Closes the ring for good: the consumer gets what is in it, then [`PopError::Closed`](super::PopError).
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, bytes};
+    /// use ring_core::bytes::PopError;
+    /// # let layout = bytes::Layout::new(64)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = bytes::create(&region, &layout)?;
+    /// producer.try_push(b"last").unwrap();
+    /// producer.close();
+    /// assert_eq!(consumer.try_pop(&mut [0; 24]), Ok(4));
+    /// assert_eq!(consumer.try_pop(&mut [0; 24]), Err(PopError::Closed));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     pub fn close(self) {
         // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty.
         self.memory.header().producer.closed.store(1, Ordering::Release);

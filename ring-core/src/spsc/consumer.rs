@@ -91,6 +91,19 @@ impl<T: Message, R: Region> Consumer<T, R> {
     }
 
     /// Chooses when credit is returned. Default: [`Delivery::AtLeastOnce`] with a batch of a quarter of the depth.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// use ring_core::spsc::Delivery;
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, consumer) = spsc::create(&region, &layout)?;
+    /// let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+    /// producer.try_push(1).unwrap();
+    /// consumer.try_pop().unwrap();
+    /// assert!(producer.is_empty()); // the credit came with the pop
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
         (self.batch, self.is_eager) = match delivery {
@@ -126,6 +139,18 @@ impl<T: Message, R: Region> Consumer<T, R> {
     ///
     /// [`PopError::Empty`], [`PopError::Closed`] when nothing will come, [`PopError::Corrupted`] when a word
     /// holds what it cannot.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// use ring_core::spsc::PopError;
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// producer.try_push(1).unwrap();
+    /// assert_eq!(consumer.try_pop(), Ok(1));
+    /// assert_eq!(consumer.try_pop(), Err(PopError::Empty));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     // A call would cost a tenth of the hand-over.
     #[inline(always)]
     pub fn try_pop(&mut self) -> Result<T, PopError> {
@@ -140,6 +165,19 @@ impl<T: Message, R: Region> Consumer<T, R> {
     /// # Errors
     ///
     /// As [`try_pop`](Self::try_pop), when not a single message could be popped and `values` is not empty.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// producer.push_slice(&[1, 2, 3]).unwrap();
+    /// let mut values = [0; 2];
+    /// assert_eq!(consumer.pop_slice(&mut values), Ok(2));
+    /// assert_eq!(values, [1, 2]);
+    /// assert_eq!(consumer.pop_slice(&mut values), Ok(1));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn pop_slice(&mut self, values: &mut [T]) -> Result<usize, PopError> {
         let Some((first_value, other_values)) = values.split_first_mut() else { return Ok(0) };
@@ -162,12 +200,24 @@ impl<T: Message, R: Region> Consumer<T, R> {
 
     /// Pops up to `most` messages, one per step of the iterator, as [`try_pop`](Self::try_pop) does: a step says
     /// that the messages before are done with. It ends where `try_pop` fails, and the next `try_pop` says why.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// producer.push_slice(&[1, 2, 3]).unwrap();
+    /// assert!(consumer.drain(2).eq([1, 2]));
+    /// assert_eq!(consumer.drain(usize::MAX).sum::<u64>(), 3);
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn drain(&mut self, most: usize) -> Drain<'_, T, R> {
         Drain { consumer: self, left: most }
     }
 
     /// Gives access to the next message in place. Dropping the grant leaves it there, releasing it pops it.
+    /// [`WriteGrant`](super::WriteGrant) has an example.
     ///
     /// # Errors
     ///

@@ -66,6 +66,22 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Errors
     ///
     /// As `attach`.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// use ring_core::AssumeGone;
+    /// use ring_core::spsc::Producer;
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, _consumer) = spsc::create(&region, &layout)?;
+    /// producer.try_push(1).unwrap();
+    /// std::mem::forget(producer); // what is left of one that was killed
+    /// // SAFETY: the former producer does nothing any more, and nobody else succeeds it.
+    /// let gone = unsafe { AssumeGone::new() };
+    /// let successor = Producer::<u64, _>::take_over(&region, &gone)?;
+    /// assert_eq!(successor.tail(), 1); // goes on behind that message
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     pub fn take_over(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         let (memory, owner) = Memory::attach(&region, Role::Producer, liveness)?;
         let mut this = Self { tail: 0, limit: 0, ahead: 0, memory, owner, region }.prefetch(true);
@@ -97,6 +113,17 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Errors
     ///
     /// [`PushError::Full`] when no slot is free, [`PushError::Corrupted`] when the peer's credit cannot be.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// use ring_core::spsc::PushError;
+    /// # let layout = spsc::Layout::<u64>::new(1)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, _consumer) = spsc::create(&region, &layout)?;
+    /// assert_eq!(producer.try_push(1), Ok(()));
+    /// assert_eq!(producer.try_push(2), Err(PushError::Full(2))); // it comes back
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     // A call would cost a tenth of the hand-over.
     #[inline(always)]
     pub fn try_push(&mut self, value: T) -> Result<(), PushError<T>> {
@@ -114,6 +141,17 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Errors
     ///
     /// As [`try_push`](Self::try_push), when not a single message could be pushed and `values` is not empty.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// assert_eq!(producer.push_slice(&[1, 2, 3]), Ok(3));
+    /// assert_eq!(producer.push_slice(&[4, 5]), Ok(1));
+    /// assert!(consumer.drain(4).eq(1..=4));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn push_slice(&mut self, values: &[T]) -> Result<usize, PushError<()>> {
         let mut pushed = 0;
@@ -134,6 +172,18 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Errors
     ///
     /// As [`try_push`](Self::try_push), when not a single message could be pushed, whatever the iterator holds.
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// let mut values = 1..=6;
+    /// assert_eq!(producer.push_iter(&mut values), Ok(4));
+    /// assert!(consumer.drain(4).eq(1..=4));
+    /// assert_eq!(values.next(), Some(5));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     #[inline]
     pub fn push_iter(&mut self, values: impl IntoIterator<Item = T>) -> Result<usize, PushError<()>> {
         self.room()?;
@@ -147,7 +197,8 @@ impl<T: Message, R: Region> Producer<T, R> {
         Ok(pushed)
     }
 
-    /// Reserves the next slot to write the message in place. Dropping the grant publishes nothing.
+    /// Reserves the next slot to write the message in place. Dropping the grant publishes nothing. [`WriteGrant`] has
+    /// an example.
     ///
     /// # Errors
     ///
@@ -159,6 +210,19 @@ impl<T: Message, R: Region> Producer<T, R> {
     }
 
     /// Closes the ring for good: the consumer gets what is in it, then [`PopError::Closed`](super::PopError).
+    ///
+    /// ```
+    /// # use ring_core::{HeapRegion, spsc};
+    /// use ring_core::spsc::PopError;
+    /// # let layout = spsc::Layout::<u64>::new(4)?;
+    /// # let region = HeapRegion::new(layout.bytes());
+    /// # let (mut producer, mut consumer) = spsc::create(&region, &layout)?;
+    /// producer.try_push(1).unwrap();
+    /// producer.close();
+    /// assert_eq!(consumer.try_pop(), Ok(1));
+    /// assert_eq!(consumer.try_pop(), Err(PopError::Closed));
+    /// # Ok::<(), ring_core::Error>(())
+    /// ```
     pub fn close(self) {
         // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty.
         self.memory.header().producer.closed.store(1, Ordering::Release);
