@@ -22,8 +22,7 @@ mod region;
 mod registry;
 mod slots;
 pub mod spsc;
-#[doc(hidden)]
-pub mod sync;
+mod sync;
 #[cfg(all(test, feature = "alloc"))]
 mod testing;
 

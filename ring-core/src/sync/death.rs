@@ -26,7 +26,7 @@ loom::thread_local! {
 /// Lets this thread begin so many writes at most until `act` ends. None: it was killed.
 ///
 /// An exchange that fails is counted, too. A write to the payload of a slot is one, however long it is.
-pub fn after<R>(writes: u64, act: impl FnOnce() -> R) -> Option<R> {
+pub(crate) fn after<R>(writes: u64, act: impl FnOnce() -> R) -> Option<R> {
     FATE.with(|fate| fate.set(Fate::DiesAfter(writes)));
     let outcome = catch_unwind(AssertUnwindSafe(act));
     FATE.with(|fate| fate.set(Fate::Lives));

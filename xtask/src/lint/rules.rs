@@ -33,6 +33,6 @@ pub(super) fn check_loom(sources: &[Source]) -> Vec<String> {
     let outside = sources.iter().filter(|source| !in_shim(&source.path));
     outside
         .flat_map(|source| source.facts.loom_cfgs.iter().map(move |line| (source.path.display(), line)))
-        .map(|(path, line)| format!("{path}:{line}: cfg(loom) belongs into sync.rs, or into tests"))
+        .map(|(path, line)| format!("{path}:{line}: cfg(loom) belongs into sync.rs or sync/, or into tests"))
         .collect()
 }
