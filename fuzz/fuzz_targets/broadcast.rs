@@ -1,5 +1,10 @@
 //! A broadcast ring's producer and consumers go on while its words are overwritten; until then, each consumer sees
 //! every message or learns how many it lost.
+//!
+//! # Safety
+//!
+//! A handle is dropped or forgotten before its successor attaches.
+#![allow(unsafe_code)]
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

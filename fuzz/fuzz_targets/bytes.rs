@@ -1,5 +1,10 @@
 //! Both sides of a byte ring go on while its words are overwritten; until then, each message comes in its turn, also
 //! where its bytes look like the headers of frames.
+//!
+//! # Safety
+//!
+//! A handle is dropped or forgotten before its successor attaches.
+#![allow(unsafe_code)]
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

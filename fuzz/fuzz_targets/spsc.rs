@@ -1,4 +1,9 @@
 //! Both sides of an spsc ring go on while its words are overwritten; until then, each message comes in its turn.
+//!
+//! # Safety
+//!
+//! A handle is dropped or forgotten before its successor attaches.
+#![allow(unsafe_code)]
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -1,5 +1,11 @@
 //! What the targets share: the steps that they take, memory between guard pages, the peer that writes rubbish into it,
 //! and messages that can be told from each other.
+//!
+//! # Safety
+//!
+//! A [`Fenced`] owns its mapping, and what lies between the guard pages is readable, writable and zeroed at first. The
+//! region begins a multiple of [`REGION_ALIGN`] before the upper one; handles apart, its words are reached as atomics.
+#![allow(unsafe_code)]
 
 mod handles;
 mod steps;
@@ -35,11 +41,10 @@ impl Fenced {
             unsafe { libc::mmap(std::ptr::null_mut(), mapping_bytes, libc::PROT_NONE, flags, -1, 0) };
         assert_ne!(mapping, libc::MAP_FAILED);
         let mapping = NonNull::new(mapping.cast::<u8>()).expect("a mapping is not at 0");
-        // SAFETY: all of this lies in the mapping.
-        let (first, base) = unsafe {
-            let first = mapping.add(PAGE_BYTES);
-            (first, first.add(inside - bytes))
-        };
+        // SAFETY: behind the lower guard page, in the mapping.
+        let first = unsafe { mapping.add(PAGE_BYTES) };
+        // SAFETY: `bytes` before the upper guard page, and `inside` are as many or more.
+        let base = unsafe { first.add(inside - bytes) };
         // SAFETY: the pages between the guards, which nobody uses yet.
         let opened =
             unsafe { libc::mprotect(first.as_ptr().cast(), inside, libc::PROT_READ | libc::PROT_WRITE) };
@@ -49,10 +54,12 @@ impl Fenced {
 
     /// Whether a peer spoils it or has: then nobody is held to anything but to stay inside.
     pub fn is_spoiled(&self) -> bool {
+        // ORDERING: Relaxed: this thread alone writes it and asks.
         self.is_spoiled.load(Ordering::Relaxed)
     }
 
     fn give_up(&self) {
+        // ORDERING: Relaxed: as above.
         self.is_spoiled.store(true, Ordering::Relaxed);
     }
 
@@ -62,13 +69,18 @@ impl Fenced {
         // Most of what matters lies in the header.
         let index = if spoil.header { spoil.place as usize % 64 } else { spoil.place as usize } % words;
         // SAFETY: the index is below the number of words, which lie in the region.
-        let word = unsafe { AtomicU64::from_ptr(self.base.cast::<u64>().add(index).as_ptr()) };
+        let word = unsafe { self.base.cast::<u64>().add(index) };
+        // SAFETY: aligned and initialised, and shared as atomics only.
+        let word = unsafe { AtomicU64::from_ptr(word.as_ptr()) };
+        // ORDERING: Relaxed: a peer that spoils keeps to no order.
+        let before = word.load(Ordering::Relaxed);
         let value = match spoil.value {
             Value::Raw(value) => value,
-            Value::Near(delta) => word.load(Ordering::Relaxed).wrapping_add_signed(delta.into()),
-            Value::Flip(bit) => word.load(Ordering::Relaxed) ^ (1 << (bit % 64)),
+            Value::Near(delta) => before.wrapping_add_signed(delta.into()),
+            Value::Flip(bit) => before ^ (1 << (bit % 64)),
             Value::Shifted(value, by) => u64::from(value) << (by % 64),
         };
+        // ORDERING: Relaxed: as above.
         word.store(value, Ordering::Relaxed);
     }
 }

@@ -80,11 +80,13 @@ fn spoil_meanwhile(region: &Fenced, spoils: &[&Spoil], work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let peer = scope.spawn(|| {
+            // ORDERING: Relaxed: it says when to stop, and nothing is read because of it.
             while !is_over.load(Ordering::Relaxed) {
                 spoils.iter().for_each(|spoil| region.spoil(spoil));
             }
         });
         work();
+        // ORDERING: Relaxed: as above.
         is_over.store(true, Ordering::Relaxed);
         // The scope waits for the closure alone, and LeakSanitizer would find what the thread has not freed yet.
         peer.join().expect("it only writes words");

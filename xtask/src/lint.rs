@@ -15,6 +15,9 @@ use crate::source::{self, Source};
 use crate::step::{Outcome, Runner};
 use crate::workspace::Workspace;
 
+/// Workspaces of their own, which cargo does not check together with this one.
+const BESIDE: [&str; 2] = ["compare", "fuzz"];
+
 /// Runs every check, also after one has failed.
 pub(crate) fn run() -> Result<()> {
     let workspace = Workspace::find()?;
@@ -27,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
     report.check("documentation", |runner| Ok(runner.capture(&mut documentation(&workspace))?.into()))?;
     report
         .check("dependencies", |_| Ok(Outcome::of_objections(&dependencies::check(workspace.metadata()))))?;
-    for name in workspace.libraries() {
+    for name in workspace.libraries().into_iter().chain(BESIDE) {
         let sources = source::of_library(&workspace.root().join(name).join("src"))?;
         report.check(&format!("orderings in {name}"), |_| {
             Ok(Outcome::of_objections(&in_crate(name, orderings::check(&sources))))
@@ -143,11 +146,11 @@ fn documentation(workspace: &Workspace) -> Command {
     command
 }
 
-/// Every file of every member.
+/// Every file of every member, and of the workspaces beside this one.
 fn all_sources(workspace: &Workspace) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for name in workspace.libraries().into_iter().chain(["xtask"]) {
-        for folder in ["src", "tests", "examples", "benches"] {
+    for name in workspace.libraries().into_iter().chain(["xtask"]).chain(BESIDE) {
+        for folder in ["src", "tests", "examples", "benches", "fuzz_targets"] {
             let files = source::rust_files(&workspace.root().join(name).join(folder))?;
             for path in files {
                 let text = std::fs::read_to_string(&path)?;

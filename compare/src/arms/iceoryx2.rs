@@ -18,7 +18,9 @@ pub struct Rx(Subscriber<Service, Message, ()>);
 pub fn make(depth: usize) -> Result<(Tx, Rx)> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     set_log_level(LogLevel::Error);
-    let name = format!("ring-compare-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    // ORDERING: Relaxed: a number that no other has.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("ring-compare-{}-{number}", std::process::id());
     let failed = |what: &str, error: &dyn std::fmt::Debug| anyhow!("iceoryx2 cannot {what}: {error:?}");
     let node = NodeBuilder::new().create::<Service>().map_err(|error| failed("make a node", &error))?;
     let name = name.as_str().try_into().ok().context("iceoryx2 does not like the name of a service")?;
