@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: hostile peers, for as long as one likes.
+//! `cargo xtask fuzz`: any calls in any order, held to a queue until a hostile peer writes its first word and to typed
+//! errors from then on, for as long as one likes.
 
 use std::process::Command;
 

@@ -37,7 +37,7 @@ enum Command {
     Test(test::Args),
     /// The loom models: the interleavings of small rings, with a bounded number of preemptions
     Loom(loom::Args),
-    /// Hostile peers: whatever they write, the other side gets typed errors and stays inside the region
+    /// Any calls in any order: held to a queue at first, then, with a hostile peer, to typed errors inside the region
     Fuzz(fuzz::Args),
     /// Format, clippy, documentation, dependency directions, ordering and safety comments, no_std, machine code
     Lint,
