@@ -1,4 +1,6 @@
 //! One thread publishes prices as fast as it can; two others read along, one of them too slowly.
+//!
+//! `cargo run --release --package ring-core --example broadcast`
 
 use core::time::Duration;
 use std::sync::Arc;

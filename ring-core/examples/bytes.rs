@@ -1,6 +1,6 @@
 //! Lines of text of any length from one thread to another, each in one piece.
 //!
-//! `cargo run --package ring-core --example bytes --features alloc`
+//! `cargo run --release --package ring-core --example bytes`
 
 use std::sync::Arc;
 use std::thread;

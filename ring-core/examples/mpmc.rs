@@ -1,4 +1,6 @@
 //! Two producers and two consumers share the work of one ring, and the sum is right in the end.
+//!
+//! `cargo run --release --package ring-core --example mpmc`
 
 use std::sync::Arc;
 use std::thread;
@@ -15,8 +17,12 @@ fn main() -> Result<(), Error> {
         let mut producer = mpmc::Producer::<u64, _>::attach(Arc::clone(&region))?;
         senders.push(thread::spawn(move || {
             for value in (first..=1000).step_by(2) {
-                while producer.try_push(value).is_err() {
-                    thread::yield_now();
+                loop {
+                    match producer.try_push(value) {
+                        Ok(()) => break,
+                        Err(mpmc::PushError::Full(_) | mpmc::PushError::Busy(_)) => thread::yield_now(),
+                        Err(error) => panic!("{error}"),
+                    }
                 }
             }
             producer

@@ -1,5 +1,4 @@
 //! What only rings of 32 KiB and more do, to bring lines near and to keep a distance, loses and reorders nothing.
-#![cfg(feature = "alloc")]
 
 use ring_core::{HeapRegion, bytes, mpmc, spsc};
 
