@@ -33,7 +33,7 @@ pub enum Error {
         participants: u16,
     },
     /// The ring is larger than the address space.
-    #[error("the ring is larger than the address space: ask for fewer or smaller slots")]
+    #[error("the ring is larger than the address space: ask for less")]
     TooLarge,
     /// The region is too short for the ring.
     #[error("the region has {available} bytes and the ring needs {needed}: lend a larger one")]

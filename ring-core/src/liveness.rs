@@ -46,7 +46,8 @@ impl fmt::Display for Role {
 /// # Safety
 ///
 /// `is_gone` answers true only when the owner of that incarnation will never touch the region again, and when
-/// all that it wrote there happened before the answer.
+/// all that it wrote there happened before the answer. A value answers for one ring: incarnations of another one are other
+/// owners, so whoever asks it about another ring must know that those are gone, too.
 pub unsafe trait Liveness {
     /// Whether the owner of `role` in this incarnation is gone for good. In doubt: false.
     fn is_gone(&self, role: Role, incarnation: u64) -> bool;

@@ -1,7 +1,9 @@
 //! Many producers, many consumers, messages of one size.
 //!
 //! Each handle, a [`Producer`] or a [`Consumer`], has a place of its own in the ring: it is one of up to 1,023
-//! participants. Further handles attach to the region, from any thread or process.
+//! participants. Further handles attach to the region, from any thread or process. A *place* is a participant's number
+//! and its two words in the ring's table, an owner word and a keeper word; the *keeper* of a place is who may clear up
+//! what its owner left behind.
 //!
 //! A slot is whole cache lines: the message first, and in the last 8 bytes a word `{lap, owner, state}`, which alone
 //! says what the slot is in. Positions are free-running; position `p` lives in slot `p % depth` and has lap
@@ -18,7 +20,7 @@
 //! |---|---|---|---|
 //! | R1 → A1 | a slot's word that becomes full | the exchange that claims it for reading | the message, and that earlier readers are done with it |
 //! | R2 → A2 | a slot's word that becomes free | the exchange that claims it for writing | that all are done with the slot |
-//! | R3 → A3 | the count of messages put back | the same count when a consumer finds nothing | the words of the slots that were put back |
+//! | R3 → A3 | the number that changes whenever a message may have been put back | the same number when a consumer finds nothing | the words of the slots that were put back |
 //! | R7 → A7 | a keeper word that is given up | the exchange that takes it | who had the place meanwhile, and what was cleared up |
 //!
 //! Making and attaching add R4 → A4 (the header) and R5 → A5 (the owner words).

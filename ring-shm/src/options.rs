@@ -136,7 +136,8 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::Os`].
+    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::NoPermission`],
+    /// [`Error::NotSharedMemory`], [`Error::Os`].
     pub fn create_anonymous(&self, bytes: usize) -> Result<NewSegment, Error> {
         create::anonymous(self, bytes)
     }
@@ -153,7 +154,8 @@ impl Options {
     /// At the time-out: [`Error::Missing`] if there is no such name, [`Error::NotReady`] if there is one.
     /// At once: [`Error::BadName`], [`Error::NoPermission`], [`Error::NotSharedMemory`],
     /// [`Error::ForeignOwner`], [`Error::TooSmall`], [`Error::WrongMagic`], [`Error::WrongVersion`],
-    /// [`Error::WrongArchitecture`], [`Error::Corrupted`], [`Error::LockedMemoryLimit`], [`Error::Os`].
+    /// [`Error::WrongArchitecture`], [`Error::Corrupted`], [`Error::LockedMemoryLimit`], [`Error::NoSpace`],
+    /// [`Error::Os`].
     pub fn attach(&self, name: &str, timeout: Duration) -> Result<Segment, Error> {
         attach::named(self, name, timeout)
     }

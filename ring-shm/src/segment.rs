@@ -167,7 +167,7 @@ impl Segment {
 
 // SAFETY: the mapping neither moves nor shrinks while the segment lives (where a file was truncated, an access
 // ends the process); the kernel zeroed it, it can be read and written, its data begin on a multiple of 128 (see
-// the static assertions in header.rs), and apart from Region nothing hands out their address.
+// the static assertions in header.rs), and apart from Region nothing hands out a pointer to them.
 unsafe impl Region for Segment {
     fn base(&self) -> NonNull<u8> {
         self.mapping.data()

@@ -1,8 +1,8 @@
 //! Copies of many bytes by the processor's own wide instructions.
 //!
 //! To the compiler they are opaque, so a peer that writes the bytes meanwhile spoils them and nothing else. To the
-//! processor they are loads and stores in the order of the program: a later store that publishes the bytes comes after
-//! them.
+//! processor moves are loads and stores in the order of the program, and the stores of one string instruction, in
+//! whatever order, all come before a later store: one that publishes the bytes comes after them.
 //!
 //! # Safety
 //!
