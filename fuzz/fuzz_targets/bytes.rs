@@ -214,7 +214,8 @@ impl<'a> Ring<'a> {
             self.sent.push((at, message));
             at = end;
         }
-        assert_eq!(at, self.tail);
+        // A producer that attached to a spoiled ring may know another size, and pad elsewhere.
+        assert!(at == self.tail || self.region.is_spoiled());
     }
 
     fn pop(&mut self, step: &Step) {
