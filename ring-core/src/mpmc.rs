@@ -43,6 +43,31 @@
 //! [`Liveness`](crate::Liveness) that it is gone: [`recover`](Producer::recover), attaching with a liveness,
 //! [`try_push_with`](Producer::try_push_with) and [`try_pop_with`](Consumer::try_pop_with).
 //!
+//! Who knows it? Between processes, whoever started the others and waits for their end, say. It hands out the places, and
+//! has one itself:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use ring_core::{AssumeAlive, HeapRegion, Registry, Role, mpmc};
+//!
+//! let layout = mpmc::Layout::<u64>::new(8)?;
+//! let region = Arc::new(HeapRegion::new(layout.bytes()));
+//! layout.init(&region)?;
+//! let supervisor = mpmc::Consumer::<u64, _>::take_over(Arc::clone(&region), 1, &AssumeAlive)?;
+//! let registry = Registry::<64>::new(); // as many places as the ring has
+//!
+//! // A worker, which is told its place when it is started, dies with a message half written.
+//! let mut worker = mpmc::Producer::<u64, _>::take_over(region, 2, &AssumeAlive)?;
+//! std::mem::forget(worker.try_reserve().unwrap());
+//! std::mem::forget(worker);
+//!
+//! let incarnation = supervisor.participant(2).unwrap().incarnation;
+//! // SAFETY: the worker has ended.
+//! unsafe { registry.declare_gone(Role::Participant(2), incarnation) };
+//! assert_eq!(supervisor.recover(&registry), Ok(1));
+//! # Ok::<(), ring_core::Error>(())
+//! ```
+//!
 //! - A message whose push has returned stays. One whose push was cut short is there, whole, or is not.
 //! - A message whose pop was cut short is delivered again or given up, as [`Layout::unfinished_pops`] has it. One that a
 //!   pop had copied and freed just before is with the dead: who must act on each at least once does so before
@@ -78,7 +103,7 @@ pub use producer::{Producer, PushError};
 use crate::{Error, Message, Region};
 
 /// What the header calls this kind of ring.
-const KIND: u64 = 3;
+pub(crate) const KIND: u64 = 3;
 
 /// Makes a ring in `region` and returns a first pair of handles. More attach to the same region.
 ///

@@ -80,7 +80,8 @@ impl Options {
     /// Who may open a new segment, as for `chmod`; the umask does not apply. Default: `0o600`, this user
     /// alone.
     ///
-    /// Whoever may open a segment can write to it, and can truncate it, which kills everyone who touches it.
+    /// Whoever attaches needs to read and to write: 0o660, 0o666; 0o644 lets nobody else in. Whoever may open a segment
+    /// can write to it, and can truncate it, which kills everyone who touches it.
     #[must_use]
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = mode & 0o777;

@@ -103,7 +103,8 @@ impl Segment {
 
     /// Removes the name, if it still is this segment's. Of an anonymous segment there is nothing to remove.
     ///
-    /// Whoever has the segment mapped keeps it. Somebody who removes the name and makes another segment just
+    /// Whoever has the segment mapped keeps it; nobody else can attach any more, so what is in its ring is lost with those
+    /// who have. Somebody who removes the name and makes another segment just
     /// between the check and the removal is not noticed: the kernel has no call that does both.
     ///
     /// # Errors
