@@ -127,8 +127,11 @@ impl<'a> Ring<'a> {
         };
         std::mem::forget(handle);
         let incarnation = owner.expect("a place of its own").incarnation;
-        // SAFETY: it was forgotten just now.
-        unsafe { self.gone.forgotten.declare_gone(Role::Participant(id), incarnation) };
+        // A spoiled header may say more places than the registry knows; then all are gone in any case.
+        if !self.region.is_spoiled() {
+            // SAFETY: it was forgotten just now.
+            unsafe { self.gone.forgotten.declare_gone(Role::Participant(id), incarnation) };
+        }
     }
 
     fn come(&mut self, who: usize, pushes: bool, way: Way) {

@@ -60,7 +60,7 @@ impl<'a> Ring<'a> {
             region,
             layout,
             // SAFETY: a handle is dropped or forgotten before its successor attaches.
-            gone: unsafe { AssumeGone::new() },
+            gone: unsafe { AssumeGone::all() },
             producer: None,
             consumer: None,
             making: 0,

@@ -61,7 +61,7 @@ pub use producer::Producer;
 use crate::{Error, Message, Region};
 
 /// What the header calls this kind of ring.
-const KIND: u64 = 4;
+pub(crate) const KIND: u64 = 4;
 
 /// Makes a ring in `region` and returns its producer and a consumer that sees all that is pushed.
 ///

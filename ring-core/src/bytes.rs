@@ -62,7 +62,7 @@ pub use producer::{Producer, PushError};
 use crate::{Error, Region};
 
 /// What the header calls this kind of ring.
-const KIND: u64 = 2;
+pub(crate) const KIND: u64 = 2;
 
 /// Makes a ring in `region` and returns both ends.
 ///

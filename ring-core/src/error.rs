@@ -33,7 +33,7 @@ pub enum Error {
         participants: u16,
     },
     /// The ring is larger than the address space.
-    #[error("the ring is larger than the address space: ask for fewer or smaller slots")]
+    #[error("the ring is larger than the address space: ask for less")]
     TooLarge,
     /// The region is too short for the ring.
     #[error("the region has {available} bytes and the ring needs {needed}: lend a larger one")]
@@ -44,7 +44,10 @@ pub enum Error {
         available: u64,
     },
     /// Nobody has finished making a ring here yet.
-    #[error("no ring is ready in this region: wait for its maker; if that was killed, zero the region first")]
+    #[error(
+        "no ring is ready in this region: have `Layout::init` make one, or wait for whoever does; if that was killed, use \
+         another region"
+    )]
     NotReady,
     /// The region holds something that is not a ring.
     #[error("the region begins with {found:#018x}, which is not a ring: check what it was made for")]
@@ -71,7 +74,7 @@ pub enum Error {
         expected: u64,
     },
     /// The ring is of another kind.
-    #[error("the ring is of kind {found}, not {expected}: attach with the type that made it")]
+    #[error("the ring is {}, not {}: attach with the type that made it", kind(*found), kind(*expected))]
     WrongKind {
         /// In the header.
         found: u64,
@@ -108,7 +111,7 @@ pub enum Error {
     },
     /// The ring is for another number of participants, or the header says one that no ring has.
     #[error(
-        "the header says {found} participants: ask for as many when making a ring anew (or zero the region first); \
+        "the header says {found} participants: ask for as many when making a ring anew (or use another region); \
          where nobody can have asked for that, a peer spoiled it"
     )]
     WrongParticipants {
@@ -126,7 +129,7 @@ pub enum Error {
     /// The role has an owner that is not known to be gone.
     #[error(
         "the {role} of this ring is taken: only one at a time; if its owner is dead, use `take_over` (to make the \
-         ring anew `init_over`) with a `Liveness` that knows it, such as `AssumeGone`"
+         ring anew `init_over`) with a `Liveness` that knows it, such as `AssumeGone::of` that role"
     )]
     Taken {
         /// Which one.
@@ -140,10 +143,21 @@ pub enum Error {
         /// Places that the ring has.
         participants: u16,
     },
-    /// The producer has closed the ring for good.
-    #[error("the ring was closed by its producer: make a new one")]
+    /// The ring was closed for good.
+    #[error("the ring was closed: make a new one")]
     Closed,
     /// The words in the region contradict each other.
     #[error("the ring's words contradict each other: a peer spoiled it, make it anew")]
     Corrupted,
+}
+
+/// What kind of ring a number in the header stands for.
+fn kind(number: u64) -> &'static str {
+    match number {
+        crate::spsc::KIND => "one of `spsc`",
+        crate::bytes::KIND => "one of `bytes`",
+        crate::mpmc::KIND => "one of `mpmc`",
+        crate::broadcast::KIND => "one of `broadcast`",
+        _ => "of a kind that this program does not know",
+    }
 }

@@ -74,7 +74,8 @@ impl Guard {
     /// Reserves a region that holds no ring for making one, and says whether it did. False: there is one, and who
     /// holds its roles may make it anew.
     pub(crate) fn begin(&self) -> Result<bool, Error> {
-        // ORDERING: Acquire (A4): the kind and the owner words of the ring; pairs with R4 in Guard::publish.
+        // ORDERING: Acquire (A4): the kind and the owner words of the ring; pairs with R4 in Guard::publish and
+        // Guard::begin_anew.
         let found = self.magic.load(Ordering::Acquire);
         match found {
             MAGIC | REMAKING => return Ok(false),
@@ -92,8 +93,9 @@ impl Guard {
     /// Takes a ring back, whose roles the caller holds: should it be killed before `publish`, its successor sees
     /// that the ring is not whole.
     pub(crate) fn begin_anew(&self) {
-        // ORDERING: Relaxed: read by who has both roles from this caller or knows that it is gone.
-        self.magic.store(REMAKING, Ordering::Relaxed);
+        // ORDERING: Release (R4): the kind, which stays, for whoever else would make the ring anew and reads it before
+        // it asks for a role; pairs with A4 in Guard::begin.
+        self.magic.store(REMAKING, Ordering::Release);
     }
 
     /// Says what the ring is. Between `begin` or `begin_anew` and `publish`.

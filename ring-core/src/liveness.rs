@@ -36,7 +36,7 @@ impl fmt::Display for Role {
         match self {
             Self::Producer => formatter.write_str("producer"),
             Self::Consumer => formatter.write_str("consumer"),
-            Self::Participant(number) => write!(formatter, "participant {number}"),
+            Self::Participant(number) => write!(formatter, "place {number}"),
         }
     }
 }
@@ -46,9 +46,11 @@ impl fmt::Display for Role {
 /// # Safety
 ///
 /// `is_gone` answers true only when the owner of that incarnation will never touch the region again, and when
-/// all that it wrote there happened before the answer.
+/// all that it wrote there happened before the answer. A value answers for one ring: incarnations of another one are other
+/// owners, so whoever asks it about another ring must know that those are gone, too.
 pub unsafe trait Liveness {
-    /// Whether the owner of `role` in this incarnation is gone for good. In doubt: false.
+    /// Whether the owner of `role` in this incarnation is gone for good. In doubt, and where the question fails: false.
+    /// Should it panic, what its asker holds just then stays held.
     fn is_gone(&self, role: Role, incarnation: u64) -> bool;
 }
 
@@ -63,26 +65,40 @@ unsafe impl Liveness for AssumeAlive {
     }
 }
 
-/// Whoever held the role is gone, the caller knows it: it has waited for that process to end, say.
+/// Whoever held a role is gone, or whoever held any: the caller knows it, having waited for that process to end, say.
 #[derive(Debug)]
-pub struct AssumeGone(());
+pub struct AssumeGone {
+    /// None: every role.
+    role: Option<Role>,
+}
 
 impl AssumeGone {
-    /// Takes the caller's word for it.
+    /// Takes the caller's word for one role: to take it over.
     ///
     /// # Safety
     ///
-    /// Whoever holds a role that this value is used to claim is gone, as [`Liveness`] defines it, and nobody else
-    /// takes that role over at the same time: the value cannot tell a dead owner from its live successor.
-    pub unsafe fn new() -> Self {
-        Self(())
+    /// Whoever holds this role in a ring that is given the value is gone, as [`Liveness`] defines it, and nobody else
+    /// takes the role over at the same time: the value cannot tell a dead owner from its live successor.
+    pub unsafe fn of(role: Role) -> Self {
+        Self { role: Some(role) }
+    }
+
+    /// Takes the caller's word for every role: to make a ring anew, or when all its users have ended.
+    ///
+    /// # Safety
+    ///
+    /// As for [`of`](Self::of), of each role that the ring asks about: the one that is taken over, all of a ring that is
+    /// made anew, and in mpmc, whatever the value is given to, all but the caller's own, since it clears up after all who
+    /// are gone.
+    pub unsafe fn all() -> Self {
+        Self { role: None }
     }
 }
 
 // SAFETY: whoever made the value promised it.
 unsafe impl Liveness for AssumeGone {
-    fn is_gone(&self, _: Role, _: u64) -> bool {
-        true
+    fn is_gone(&self, role: Role, _: u64) -> bool {
+        self.role.is_none_or(|gone| gone == role)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Many producers, many consumers, messages of one size.
 //!
 //! Each handle, a [`Producer`] or a [`Consumer`], has a place of its own in the ring: it is one of up to 1,023
-//! participants. Further handles attach to the region, from any thread or process.
+//! participants. Further handles attach to the region, from any thread or process. A *place* is a participant's number
+//! and its two words in the ring's table, an owner word and a keeper word; the *keeper* of a place is who may clear up
+//! what its owner left behind.
 //!
 //! A slot is whole cache lines: the message first, and in the last 8 bytes a word `{lap, owner, state}`, which alone
 //! says what the slot is in. Positions are free-running; position `p` lives in slot `p % depth` and has lap
@@ -18,7 +20,7 @@
 //! |---|---|---|---|
 //! | R1 → A1 | a slot's word that becomes full | the exchange that claims it for reading | the message, and that earlier readers are done with it |
 //! | R2 → A2 | a slot's word that becomes free | the exchange that claims it for writing | that all are done with the slot |
-//! | R3 → A3 | the count of messages put back | the same count when a consumer finds nothing | the words of the slots that were put back |
+//! | R3 → A3 | the number that changes whenever a message may have been put back | the same number when a consumer finds nothing | the words of the slots that were put back |
 //! | R7 → A7 | a keeper word that is given up | the exchange that takes it | who had the place meanwhile, and what was cleared up |
 //!
 //! Making and attaching add R4 → A4 (the header) and R5 → A5 (the owner words).
@@ -40,6 +42,31 @@
 //! A participant can be killed at any instruction. What it had begun is finished by whoever knows from a
 //! [`Liveness`](crate::Liveness) that it is gone: [`recover`](Producer::recover), attaching with a liveness,
 //! [`try_push_with`](Producer::try_push_with) and [`try_pop_with`](Consumer::try_pop_with).
+//!
+//! Who knows it? Between processes, whoever started the others and waits for their end, say. It hands out the places, and
+//! has one itself:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use ring_core::{AssumeAlive, HeapRegion, Registry, Role, mpmc};
+//!
+//! let layout = mpmc::Layout::<u64>::new(8)?;
+//! let region = Arc::new(HeapRegion::new(layout.bytes()));
+//! layout.init(&region)?;
+//! let supervisor = mpmc::Consumer::<u64, _>::take_over(Arc::clone(&region), 1, &AssumeAlive)?;
+//! let registry = Registry::<64>::new(); // as many places as the ring has
+//!
+//! // A worker, which is told its place when it is started, dies with a message half written.
+//! let mut worker = mpmc::Producer::<u64, _>::take_over(region, 2, &AssumeAlive)?;
+//! std::mem::forget(worker.try_reserve().unwrap());
+//! std::mem::forget(worker);
+//!
+//! let incarnation = supervisor.participant(2).unwrap().incarnation;
+//! // SAFETY: the worker has ended.
+//! unsafe { registry.declare_gone(Role::Participant(2), incarnation) };
+//! assert_eq!(supervisor.recover(&registry), Ok(1));
+//! # Ok::<(), ring_core::Error>(())
+//! ```
 //!
 //! - A message whose push has returned stays. One whose push was cut short is there, whole, or is not.
 //! - A message whose pop was cut short is delivered again or given up, as [`Layout::unfinished_pops`] has it. One that a
@@ -76,7 +103,7 @@ pub use producer::{Producer, PushError};
 use crate::{Error, Message, Region};
 
 /// What the header calls this kind of ring.
-const KIND: u64 = 3;
+pub(crate) const KIND: u64 = 3;
 
 /// Makes a ring in `region` and returns a first pair of handles. More attach to the same region.
 ///

@@ -23,7 +23,8 @@ pub use trusted::Trusted;
 /// A cache line, as the layout has it on every machine.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Bytes of a first-level cache, as most processors have it. A ring that fits is never worth bringing nearer.
+/// Bytes of a first-level cache, as most processors have it. From this size on pushes bring lines near and pops keep a
+/// distance.
 pub(crate) const CACHE_BYTES: usize = 32 * 1024;
 
 /// Alignment in bytes of every region: two cache lines, since adjacent-line prefetchers pull lines in pairs.

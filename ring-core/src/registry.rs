@@ -36,6 +36,7 @@ use crate::{Liveness, Role};
 /// assert!(spsc::Producer::<u64, _>::take_over(region, &registry).is_ok());
 /// # Ok::<(), ring_core::Error>(())
 /// ```
+/// It answers for one ring. `PARTICIPANTS` is the number of places of an mpmc ring, 0 for the other kinds.
 #[derive(Debug)]
 pub struct Registry<const PARTICIPANTS: usize = 0> {
     /// For each role the last incarnation that is gone.
@@ -56,11 +57,12 @@ impl<const PARTICIPANTS: usize> Registry<PARTICIPANTS> {
     ///
     /// # Panics
     ///
-    /// For a participant beyond `PARTICIPANTS`.
+    /// For a participant beyond `PARTICIPANTS`, or 0.
     ///
     /// # Safety
     ///
-    /// It will never touch the ring again, and all that it did there happened before this call.
+    /// It will never touch the ring again, and all that it did there happened before this call. This registry is asked
+    /// about that ring alone, and no longer once the region was zeroed: incarnations of another ring are other owners.
     pub unsafe fn declare_gone(&self, role: Role, incarnation: u64) {
         let gone = self.gone(role).expect("a registry for as many participants as the ring has");
         // ORDERING: Release (R6): what the owner wrote; pairs with A6 in Registry::is_gone.

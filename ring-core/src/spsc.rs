@@ -51,7 +51,7 @@ pub use producer::{Producer, PushError};
 use crate::{Error, Message, Region};
 
 /// What the header calls this kind of ring.
-const KIND: u64 = 1;
+pub(crate) const KIND: u64 = 1;
 
 /// Makes a ring in `region` and returns both ends.
 ///

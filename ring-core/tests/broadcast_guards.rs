@@ -130,7 +130,7 @@ fn the_producers_role_is_taken_and_given_back() {
     core::mem::forget(producer);
     assert_eq!(attach(&region), Err(taken));
     // SAFETY: the only producer was forgotten.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     let mut successor = Producer::<u64, _>::take_over(Arc::clone(&region), &gone).unwrap();
     successor.push(&1);
     successor.close();

@@ -153,7 +153,7 @@ proptest! {
                     }
                     core::mem::forget(producer);
                     // SAFETY: the only producer was forgotten just now.
-                    let gone = unsafe { AssumeGone::new() };
+                    let gone = unsafe { AssumeGone::all() };
                     producer = Producer::take_over(Arc::clone(&region), &gone)?;
                 }
                 Operation::Pop(who) => {

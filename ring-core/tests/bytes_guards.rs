@@ -130,7 +130,7 @@ fn roles_are_taken_and_given_back() {
     assert_eq!(attach(&region), Err(Error::Taken { role: Role::Producer }));
     assert_eq!(layout().init(&region), Err(Error::Taken { role: Role::Producer }));
     // SAFETY: both were forgotten.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     drop(Producer::take_over(Arc::clone(&region), &gone).unwrap());
     layout().init_over(&region, &gone).unwrap();
     attach(&region).unwrap();

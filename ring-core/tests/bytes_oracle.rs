@@ -283,13 +283,13 @@ proptest! {
                 Operation::KillProducer => {
                     core::mem::forget(producer);
                     // SAFETY: the only producer was forgotten just now.
-                    let gone = unsafe { AssumeGone::new() };
+                    let gone = unsafe { AssumeGone::all() };
                     producer = Producer::take_over(Arc::clone(&region), &gone)?;
                 }
                 Operation::KillConsumer => {
                     core::mem::forget(consumer);
                     // SAFETY: the only consumer was forgotten just now.
-                    let gone = unsafe { AssumeGone::new() };
+                    let gone = unsafe { AssumeGone::all() };
                     consumer = Consumer::take_over(Arc::clone(&region), &gone)?.delivery(last);
                     // Delivered again.
                     let mut again = core::mem::take(&mut oracle.uncredited);

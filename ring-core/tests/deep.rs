@@ -30,7 +30,7 @@ fn spsc_with_and_without_prefetching() {
         let layout = spsc::Layout::<Message>::new(DEPTH).unwrap().start(START);
         let region = HeapRegion::new(layout.bytes());
         let (producer, consumer) = spsc::create(&region, &layout).unwrap();
-        let (mut producer, mut consumer) = (producer.prefetch(on), consumer.prefetch(on));
+        let (mut producer, mut consumer) = (producer.prefetch(on), consumer.prefetch(on).gather(on));
         laps(|n| producer.try_push([n; 7]).is_ok(), || consumer.try_pop().ok().map(|m| m[6]), DEPTH);
     }
 }

@@ -98,7 +98,7 @@ fn places_are_as_many_as_were_asked_for() {
     drop(third);
     attach(&region).unwrap();
     // SAFETY: nobody is taken for gone: the places asked for do not exist.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     for id in [0, PLACES + 1, u16::MAX] {
         let error = Consumer::<u64, _>::take_over(Arc::clone(&region), id, &gone).unwrap_err();
         assert_eq!(error, Error::NoSuchParticipant { id, participants: PLACES });
@@ -111,6 +111,31 @@ fn places_are_as_many_as_were_asked_for() {
     assert_eq!(other.init(&region), Err(Error::WrongParticipants { found: 3 }));
     layout().unfinished_pops(UnfinishedPops::Skip).init(&region).unwrap();
     attach(&region).unwrap();
+}
+
+/// Who knows of one participant that it is gone must not touch what another one has.
+#[test]
+fn a_promise_about_one_place_leaves_the_others_alone() {
+    let region = Fenced::new(layout().bytes());
+    let (mut producer, consumer) = create(Arc::clone(&region), &layout()).unwrap();
+    let dead = Producer::<u64, _>::attach(Arc::clone(&region)).unwrap();
+    let (living, id) = (producer.id(), dead.id());
+    core::mem::forget(dead);
+    let mut grant = producer.try_reserve().unwrap();
+    // SAFETY: the third handle was forgotten just now.
+    let gone = unsafe { AssumeGone::of(Role::Participant(id)) };
+    let mut successor = Producer::<u64, _>::take_over(Arc::clone(&region), id, &gone).unwrap();
+    assert_eq!(successor.recover(&gone), Ok(0));
+    for _ in 0..10 {
+        let _ = successor.try_push_with(2, &gone);
+    }
+    assert!(successor.participant(living).unwrap().held);
+    let taken = Error::Taken { role: Role::Participant(living) };
+    assert_eq!(Consumer::<u64, _>::take_over(region, living, &gone).unwrap_err(), taken);
+    grant.write(&1);
+    grant.commit();
+    let mut consumer = consumer;
+    assert_eq!(consumer.try_pop(), Ok(1), "nobody gave the slot up");
 }
 
 #[test]
@@ -129,7 +154,7 @@ fn words_that_cannot_be_are_corrupted() {
     }
     region.write(SLOTS + 56, 1);
     // SAFETY: nobody is gone, and nobody is asked for.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     assert_eq!(producer.recover(&gone), Err(Error::Corrupted));
     region.assert_fences();
 }
@@ -157,7 +182,7 @@ proptest! {
         let mut producer = Some(producer);
         let mut consumer = Some(consumer);
         // SAFETY: the region is no trusted one, so whoever is wrongly taken for gone is one more hostile peer.
-        let gone = unsafe { AssumeGone::new() };
+        let gone = unsafe { AssumeGone::all() };
         for (what, then, place, value) in steps {
             // Most of it where it hurts: hints, the table, words of slots.
             let place = match then % 4 {

@@ -140,7 +140,7 @@ fn roles_are_taken_and_given_back() {
     core::mem::forget(killed);
     assert_eq!(attach(&region), Err(Error::Taken { role: Role::Producer }));
     // SAFETY: the only producer was forgotten.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     let successor = Producer::<u64, _>::take_over(Arc::clone(&region), &gone).unwrap();
     drop(successor);
     attach(&region).unwrap();
@@ -153,7 +153,7 @@ fn a_predecessor_that_comes_back_does_not_free_the_role() {
     layout().init(&region).unwrap();
     let first = Producer::<u64, _>::attach(Arc::clone(&region)).unwrap();
     // SAFETY: not true, as in a process that was taken for dead; the region is not private.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     let _second = Producer::<u64, _>::take_over(Arc::clone(&region), &gone).unwrap();
     drop(first);
     let error = Producer::<u64, _>::attach(Arc::clone(&region)).unwrap_err();
@@ -203,7 +203,7 @@ fn a_maker_that_was_killed_leaves_no_half_ring() {
     assert_eq!(attach(&region), Err(Error::NotReady));
     assert_eq!(layout().init(&region), Err(Error::Taken { role: Role::Producer }));
     // SAFETY: both were forgotten.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     let error = Producer::<u64, _>::take_over(Arc::clone(&region), &gone).unwrap_err();
     assert_eq!(error, Error::NotReady);
     layout().init_over(&region, &gone).unwrap();

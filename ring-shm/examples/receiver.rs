@@ -14,7 +14,7 @@ fn main() {
 
 fn receive() -> Result<(), Error> {
     let segment = Options::new().attach("/quotes", Duration::from_secs(10))?;
-    let mut quotes = Consumer::<[u64; 7], _>::attach(segment)?;
+    let mut quotes = Consumer::<[u64; 7], _>::attach(&segment)?;
     let (mut count, mut sum) = (0_u64, 0_u64);
     loop {
         match quotes.try_pop() {
@@ -28,5 +28,5 @@ fn receive() -> Result<(), Error> {
         }
     }
     println!("{count} quotes, their numbers add up to {sum}");
-    Ok(())
+    segment.unlink()
 }

@@ -26,6 +26,6 @@ fn send() -> Result<(), Error> {
             core::hint::spin_loop(); // full: the receiver is behind, or not there yet
         }
     }
-    quotes.close();
-    segment.unlink()
+    quotes.close(); // the receiver gets what is in the ring, and then removes the segment
+    Ok(())
 }

@@ -114,7 +114,9 @@ pub enum Error {
         source: Errno,
     },
     /// This user may not do that.
-    #[error("no permission to {operation}: run as its owner, or have its creator set a wider mode")]
+    #[error(
+        "no permission to {operation}: run as its owner, or, to open it, have its creator give it a mode like 0660"
+    )]
     NoPermission {
         /// What was refused.
         operation: &'static str,
@@ -180,7 +182,7 @@ pub enum NameFault {
 /// What to do where there is no room.
 fn room(errno: Errno) -> &'static str {
     match errno {
-        Errno::FBIG => "raise RLIMIT_FSIZE (`ulimit -f`), or ask for less",
+        Errno::FBIG => "ask for less, or raise RLIMIT_FSIZE (`ulimit -f`) if that is the limit",
         _ => "free some memory or /dev/shm, enlarge it, or ask for less",
     }
 }

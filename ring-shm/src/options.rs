@@ -80,7 +80,8 @@ impl Options {
     /// Who may open a new segment, as for `chmod`; the umask does not apply. Default: `0o600`, this user
     /// alone.
     ///
-    /// Whoever may open a segment can write to it, and can truncate it, which kills everyone who touches it.
+    /// Whoever attaches needs to read and to write: 0o660, 0o666; 0o644 lets nobody else in. Whoever may open a segment
+    /// can write to it, and can truncate it, which kills everyone who touches it.
     #[must_use]
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = mode & 0o777;
@@ -136,7 +137,8 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::Os`].
+    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::NoPermission`],
+    /// [`Error::NotSharedMemory`], [`Error::Os`].
     pub fn create_anonymous(&self, bytes: usize) -> Result<NewSegment, Error> {
         create::anonymous(self, bytes)
     }
@@ -153,7 +155,8 @@ impl Options {
     /// At the time-out: [`Error::Missing`] if there is no such name, [`Error::NotReady`] if there is one.
     /// At once: [`Error::BadName`], [`Error::NoPermission`], [`Error::NotSharedMemory`],
     /// [`Error::ForeignOwner`], [`Error::TooSmall`], [`Error::WrongMagic`], [`Error::WrongVersion`],
-    /// [`Error::WrongArchitecture`], [`Error::Corrupted`], [`Error::LockedMemoryLimit`], [`Error::Os`].
+    /// [`Error::WrongArchitecture`], [`Error::Corrupted`], [`Error::LockedMemoryLimit`], [`Error::NoSpace`],
+    /// [`Error::Os`].
     pub fn attach(&self, name: &str, timeout: Duration) -> Result<Segment, Error> {
         attach::named(self, name, timeout)
     }

@@ -103,7 +103,8 @@ impl Segment {
 
     /// Removes the name, if it still is this segment's. Of an anonymous segment there is nothing to remove.
     ///
-    /// Whoever has the segment mapped keeps it. Somebody who removes the name and makes another segment just
+    /// Whoever has the segment mapped keeps it; nobody else can attach any more, so what is in its ring is lost with those
+    /// who have. Somebody who removes the name and makes another segment just
     /// between the check and the removal is not noticed: the kernel has no call that does both.
     ///
     /// # Errors
@@ -167,7 +168,7 @@ impl Segment {
 
 // SAFETY: the mapping neither moves nor shrinks while the segment lives (where a file was truncated, an access
 // ends the process); the kernel zeroed it, it can be read and written, its data begin on a multiple of 128 (see
-// the static assertions in header.rs), and apart from Region nothing hands out their address.
+// the static assertions in header.rs), and apart from Region nothing hands out a pointer to them.
 unsafe impl Region for Segment {
     fn base(&self) -> NonNull<u8> {
         self.mapping.data()

@@ -97,7 +97,7 @@ fn child() {
         "follow 4096" => follow_to_the_end::<512>(&segment),
         "send" => {
             // SAFETY: the parent starts this process after the former one was killed and waited for.
-            let gone = unsafe { AssumeGone::new() };
+            let gone = unsafe { AssumeGone::all() };
             let mut producer = Producer::take_over(&segment, &gone).unwrap();
             answer(&producer.tail().to_string());
             loop {
@@ -175,7 +175,7 @@ fn a_killed_producer_leaves_whole_messages() {
         assert!(consumer.peer().held);
     }
     // SAFETY: the last one was killed and waited for.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     let producer = Producer::<Words<FOUR_LINES>, _>::take_over(&segment, &gone).unwrap();
     let sent = producer.tail();
     producer.close();

@@ -118,7 +118,7 @@ fn child() {
     let segment = attach(arguments.next().unwrap());
     let mut next = || arguments.next().unwrap();
     // SAFETY: the parent starts this process after the former one was killed and waited for.
-    let gone = unsafe { AssumeGone::new() };
+    let gone = unsafe { AssumeGone::all() };
     match &*role {
         "send" => {
             let mut producer = Producer::<Words, _>::take_over(&segment, &gone).unwrap();

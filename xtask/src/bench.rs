@@ -41,13 +41,16 @@ use crate::say::say;
 /// The time of all rounds with `--quick`, however busy the machine is.
 const QUICK: Duration = Duration::from_secs(15);
 
+/// Rounds from which on what follows a table is said.
+const FEWEST: u32 = 3;
+
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Fewer rounds and shorter slices: under 20 seconds
+    /// Fewer rounds and shorter slices: under 20 seconds where nothing else runs
     #[arg(long)]
     quick: bool,
     /// Only these suites
@@ -163,6 +166,10 @@ fn run_suite(
         ))?;
     }
     say_what_is_missing(&plan)?;
+    if outcome.rounds < FEWEST {
+        say(format_args!("  fewer than {FEWEST} rounds count, too few to say anything about ratios\n"))?;
+        return Ok((rows, seen));
+    }
     let reading = suite.reading(&plan, &outcome);
     if !reading.is_empty() {
         say(format_args!("\n{reading}"))?;

@@ -195,7 +195,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // ORDERING: Acquire (A2): that the slot is being overwritten, if a word of the copy is of a later message; pairs
         // with R2 in Producer::begin.
         sync::fence(Ordering::Acquire);
-        // ORDERING: Relaxed: the fence above is what it is compared for.
+        // ORDERING: Relaxed: the fence above (A2) keeps it behind the copy.
         if slot.word().load(Ordering::Relaxed) != published(slot.position) {
             return Err(self.overtaken(&slot));
         }

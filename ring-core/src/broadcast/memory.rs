@@ -202,7 +202,7 @@ impl<T: Message> Memory<T> {
         // ORDERING: Acquire (A10): that the ring is being made anew, if a word read above is of the new one; pairs
         // with R10 in Header::begin_making.
         sync::fence(Ordering::Acquire);
-        // ORDERING: Relaxed: the fence above is what it is compared for.
+        // ORDERING: Relaxed: the fence above (A10) keeps it behind the reads before.
         let after = state.load(Ordering::Relaxed);
         if before & MAKING != 0 || (before ^ after) & !CLOSED != 0 {
             return Err(Error::NotReady);

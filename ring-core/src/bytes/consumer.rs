@@ -133,7 +133,7 @@ impl<R: Region> Consumer<R> {
         self
     }
 
-    /// Pops a message to the front of `bytes` and returns its length. At the end of a long run in a ring of 32 KiB or
+    /// Pops a message to the front of `bytes` and returns its length. [`longest`](Self::longest) bytes are always enough. At the end of a long run in a ring of 32 KiB or
     /// more it may pause a little first: see [`gather`](Self::gather).
     ///
     /// # Errors
@@ -217,6 +217,13 @@ impl<R: Region> Consumer<R> {
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.memory.ring_bytes()
+    }
+
+    /// Bytes of the longest message that can come: as [`Producer::longest`](super::Producer::longest).
+    #[expect(clippy::cast_possible_truncation, reason = "shorter than the ring")]
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.memory.longest() as usize
     }
 
     /// Bytes of the frames that can be popped, padding included. It can only have become more since. Takes a look at

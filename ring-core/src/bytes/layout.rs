@@ -57,7 +57,8 @@ impl Layout {
         size_of::<Header>() + Words::region_bytes(self.ring_bytes)
     }
 
-    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
+    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use. Messages of a ring that nobody
+    /// is attached to just now are lost: to go on with them, only attach.
     ///
     /// # Errors
     ///

@@ -88,8 +88,8 @@ impl Memory {
         self.mask + 1
     }
 
-    /// Bytes of the longest message: two frames of half the ring, the padding before the one and the 0 behind it
-    /// never take more than the ring.
+    /// Bytes of the longest message: a frame of half the ring, the padding before it, which is shorter than the frame,
+    /// and the 0 behind it take the whole ring at most.
     #[inline(always)]
     pub(super) fn longest(&self) -> u64 {
         self.ring_bytes() / 2 - WORD
@@ -122,7 +122,7 @@ impl Memory {
     /// The word at a position, as a header.
     #[inline(always)]
     pub(super) fn word(&self, position: u64) -> &Word {
-        // SAFETY: the offset is below the ring's size, and `self` keeps no longer than the region.
+        // SAFETY: the offset is below the ring's size, and the handle that has `self` keeps the region.
         unsafe { self.words.word(self.offset(position) / WORD_BYTES) }
     }
 

@@ -67,7 +67,7 @@ impl<R: Region> Producer<R> {
     ///
     /// ```
     /// # use ring_core::{HeapRegion, bytes};
-    /// use ring_core::AssumeGone;
+    /// use ring_core::{AssumeGone, Role};
     /// use ring_core::bytes::Producer;
     /// # let layout = bytes::Layout::new(64)?;
     /// # let region = HeapRegion::new(layout.bytes());
@@ -75,7 +75,7 @@ impl<R: Region> Producer<R> {
     /// producer.try_push(b"a message").unwrap();
     /// std::mem::forget(producer); // what is left of one that was killed
     /// // SAFETY: the former producer does nothing any more, and nobody else succeeds it.
-    /// let gone = unsafe { AssumeGone::new() };
+    /// let gone = unsafe { AssumeGone::of(Role::Producer) };
     /// let successor = Producer::take_over(&region, &gone)?;
     /// assert_eq!(successor.tail(), 24); // goes on behind that message
     /// # Ok::<(), ring_core::Error>(())

@@ -33,6 +33,33 @@ fn two_makers_do_not_mix() {
     });
 }
 
+/// One makes a ring, another makes it anew, a third would: what it compares is there.
+#[test]
+fn the_kind_of_a_ring_that_is_made_anew_is_known() {
+    model(|| {
+        let shape = Shape { kind: 7, element_bytes: 8, element_align: 8, slot_bytes: 64, depth: 1 };
+        let guard = Arc::new(Guard::new());
+        let first = Arc::clone(&guard);
+        let first = thread::spawn(move || {
+            if first.begin() == Ok(true) {
+                first.describe(&shape);
+                first.publish();
+            }
+        });
+        let second = Arc::clone(&guard);
+        let second = thread::spawn(move || {
+            if second.check_ready(shape.kind).is_ok() {
+                second.begin_anew();
+            }
+        });
+        if guard.begin() == Ok(false) {
+            assert_eq!(guard.check_kind(shape.kind), Ok(()));
+        }
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
 #[test]
 fn guards_are_seen_whole_or_not_at_all() {
     model(|| {

@@ -15,7 +15,7 @@ use crate::{Error, Liveness, Message, Owner, Region};
 pub struct Consumer<T: Message, R: Region> {
     /// A position up to which all are claimed, popped or given up, as far as this handle knows.
     head: u64,
-    /// The number of times that a message was put back, as of the last look behind the head.
+    /// The number that changes whenever a message may have been put back, as of the last look behind the head.
     put_back: u64,
     pub(super) seat: Seat<T, R>,
 }
@@ -51,11 +51,11 @@ enum Found {
 }
 
 impl<T: Message, R: Region> Consumer<T, R> {
-    /// Takes a free place in the ring that lies in `region`.
+    /// Takes a free place in the ring that lies in `region`, and looks at each slot.
     ///
     /// # Errors
     ///
-    /// One per guard of the header, and [`Error::TooManyParticipants`].
+    /// One per guard of the header, [`Error::TooManyParticipants`], [`Error::Corrupted`].
     pub fn attach(region: R) -> Result<Self, Error> {
         Ok(Self::over(Seat::any_free(region)?))
     }
@@ -65,7 +65,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
     ///
     /// # Errors
     ///
-    /// As `attach`, and [`Error::Corrupted`].
+    /// As `attach`.
     pub fn attach_with(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         Ok(Self::over(Seat::any(region, liveness)?))
     }
@@ -86,7 +86,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         // ORDERING: Relaxed: a place to begin to look at.
         let head = header.head.position.load(Ordering::Relaxed);
         // ORDERING: Relaxed: another number than this has the first pop that finds nothing look behind.
-        let put_back = header.options.put_back.load(Ordering::Relaxed).wrapping_sub(1);
+        let put_back = header.state.put_back.load(Ordering::Relaxed).wrapping_sub(1);
         Self { head, put_back, seat }
     }
 
@@ -103,12 +103,13 @@ impl<T: Message, R: Region> Consumer<T, R> {
         Ok(value)
     }
 
-    /// As [`try_pop`](Self::try_pop). Where the same slot was in the way some times in a row, `liveness` is asked
+    /// As [`try_pop`](Self::try_pop). Where the same slot was in the way four times in a row, `liveness` is asked
     /// about its owner, and what a dead one had begun is finished.
     ///
     /// # Errors
     ///
-    /// As `try_pop`; [`PopError::Busy`] only while the owner is not known to be gone.
+    /// As `try_pop`; [`PopError::Busy`] until then, while the owner is not known to be gone or somebody
+    /// else clears up after it, and when others were faster each time.
     pub fn try_pop_with(&mut self, liveness: &impl Liveness) -> Result<T, PopError> {
         match self.try_pop() {
             Err(PopError::Busy) if self.seat.clear_obstacle(liveness) => self.try_pop(),
@@ -162,7 +163,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
     }
 
     /// Finishes what participants had begun that `liveness` knows to be gone, frees their places, and returns how many
-    /// slots were concerned. Asks once about each participant and looks at each slot.
+    /// slots were concerned. Asks about each place that is held, and looks at each slot, once more for each participant
+    /// that is gone.
     ///
     /// # Errors
     ///
@@ -316,7 +318,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
             self.seat.note_obstacle(obstacle);
         }
         // ORDERING: Acquire (A3): the slots that were put back; pairs with R3 in Memory::announce.
-        let put_back = self.seat.memory.header().options.put_back.load(Ordering::Acquire);
+        let put_back = self.seat.memory.header().state.put_back.load(Ordering::Acquire);
         if put_back == self.put_back && why != PopError::Closed {
             return Err(why);
         }

@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) struct Header {
     pub(super) guard: Guard,
     /// Written seldom.
-    pub(super) options: OptionsLine,
+    pub(super) state: StateLine,
     /// Written by producers while messages flow.
     pub(super) tail: HintLine,
     /// Written by consumers while messages flow.
@@ -22,13 +22,13 @@ pub(super) struct Header {
 
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(super) struct OptionsLine {
+pub(super) struct StateLine {
     participants: AtomicU64,
     /// 0 for [`UnfinishedPops::Redeliver`], 1 for [`UnfinishedPops::Skip`].
     pub(super) unfinished: AtomicU64,
     /// 1 once somebody has closed the ring.
     pub(super) closed: AtomicU64,
-    /// Changes whenever a message was put back, so that consumers look behind them.
+    /// Changes whenever a message may have been put back, so that consumers look behind them.
     pub(super) put_back: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct HintLine {
 #[repr(C)]
 pub(super) struct Entry {
     pub(super) owner: OwnerWord,
-    /// Who alone may touch what the owner left behind: see [`Seat`](super::seat::Seat).
+    /// Who alone may touch what the owner left behind: see [`keeper`](super::keeper).
     pub(super) keeper: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ impl Entry {
 
     pub(super) fn reset(&self) {
         self.owner.reset();
-        // ORDERING: Relaxed: the magic word publishes it, or the owner words that the maker releases.
+        // ORDERING: Relaxed: the magic word publishes it (R4).
         self.keeper.store(0, Ordering::Relaxed);
     }
 }
@@ -70,12 +70,7 @@ impl Header {
         let zero = || AtomicU64::new(0);
         Self {
             guard: Guard::new(),
-            options: OptionsLine {
-                participants: zero(),
-                unfinished: zero(),
-                closed: zero(),
-                put_back: zero(),
-            },
+            state: StateLine { participants: zero(), unfinished: zero(), closed: zero(), put_back: zero() },
             tail: HintLine { position: zero() },
             head: HintLine { position: zero() },
         }
@@ -84,7 +79,7 @@ impl Header {
     /// The number of participants, a private copy. It stays the same as long as there is a ring.
     pub(super) fn participants(&self) -> Result<u16, Error> {
         // ORDERING: Relaxed: the magic word was read before, which brought it.
-        let found = self.options.participants.load(Ordering::Relaxed);
+        let found = self.state.participants.load(Ordering::Relaxed);
         match u16::try_from(found) {
             Ok(participants @ 1..=OWNER_MAX) => Ok(participants),
             _ => Err(Error::WrongParticipants { found }),
@@ -93,14 +88,14 @@ impl Header {
 
     pub(super) fn set(&self, participants: u16, unfinished: UnfinishedPops, start: u64) {
         for (word, value) in [
-            (&self.options.participants, u64::from(participants)),
-            (&self.options.unfinished, (unfinished == UnfinishedPops::Skip).into()),
-            (&self.options.closed, 0),
-            (&self.options.put_back, 0),
+            (&self.state.participants, u64::from(participants)),
+            (&self.state.unfinished, (unfinished == UnfinishedPops::Skip).into()),
+            (&self.state.closed, 0),
+            (&self.state.put_back, 0),
             (&self.tail.position, start),
             (&self.head.position, start),
         ] {
-            // ORDERING: Relaxed: the magic word publishes the ring.
+            // ORDERING: Relaxed: the magic word publishes the ring (R4).
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -112,11 +107,11 @@ const _: () = {
     use static_assertions::const_assert_eq;
 
     const_assert_eq!(offset_of!(Header, guard), 0);
-    const_assert_eq!(offset_of!(Header, options), 128);
-    const_assert_eq!(offset_of!(OptionsLine, participants), 0);
-    const_assert_eq!(offset_of!(OptionsLine, unfinished), 8);
-    const_assert_eq!(offset_of!(OptionsLine, closed), 16);
-    const_assert_eq!(offset_of!(OptionsLine, put_back), 24);
+    const_assert_eq!(offset_of!(Header, state), 128);
+    const_assert_eq!(offset_of!(StateLine, participants), 0);
+    const_assert_eq!(offset_of!(StateLine, unfinished), 8);
+    const_assert_eq!(offset_of!(StateLine, closed), 16);
+    const_assert_eq!(offset_of!(StateLine, put_back), 24);
     const_assert_eq!(offset_of!(Header, tail), 256);
     const_assert_eq!(offset_of!(Header, head), 384);
     const_assert_eq!(offset_of!(HintLine, position), 0);

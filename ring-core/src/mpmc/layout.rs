@@ -113,7 +113,8 @@ impl<T: Message> Layout<T> {
         before(self.participants)
     }
 
-    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
+    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use. Messages of a ring that nobody
+    /// is attached to just now are lost: to go on with them, only attach.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@
 //!
 //! A [`Memory`] is made only for a region whose length was checked against the ring's, and the handle that has
 //! the `Memory` keeps the region. Depth, slot size and participants are private copies, so every address formed here
-//! lies in the region whatever a peer writes. References are made to atomics only.
+//! lies in the region whatever a peer writes. References are made to atomics only. A slot is written only by the
+//! participant whose claim its word holds.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -86,7 +87,7 @@ impl<T: Message> Memory<T> {
         for position in (0..layout.slots.depth).map(|offset| layout.start.wrapping_add(offset)) {
             // SAFETY: the address lies in the region, aligned to 8 as slots and slot sizes are.
             let end = unsafe { sync::place(memory.slot(position).end, SlotEnd::new) };
-            // ORDERING: Relaxed: the magic word publishes the ring.
+            // ORDERING: Relaxed: the magic word publishes the ring (R4).
             end.word.store(memory.word(position, State::Free), Ordering::Relaxed);
         }
         header.guard.describe(&layout.shape());
@@ -106,7 +107,7 @@ impl<T: Message> Memory<T> {
             }
         }
         for id in 1..=self.participants {
-            // ORDERING: Relaxed: the owner words that the maker releases publish it.
+            // ORDERING: Relaxed: the owner words that the maker releases publish it (R5).
             self.entry(id).keeper.store(0, Ordering::Relaxed);
         }
         Ok(())
@@ -129,7 +130,7 @@ impl<T: Message> Memory<T> {
     pub(super) fn options(region: &impl Region) -> Result<(u16, UnfinishedPops), Error> {
         let header = Self::header_in(region)?;
         // ORDERING: Relaxed: the magic word was read before, which brought it.
-        let unfinished = match header.options.unfinished.load(Ordering::Relaxed) {
+        let unfinished = match header.state.unfinished.load(Ordering::Relaxed) {
             0 => UnfinishedPops::Redeliver,
             1 => UnfinishedPops::Skip,
             _ => return Err(Error::Corrupted),
@@ -324,7 +325,7 @@ impl<T: Message> Slot<T> {
     /// Copies a message in. The slot must be claimed.
     #[inline(always)]
     pub(super) fn write(&self, value: &T) {
-        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        // SAFETY: the slot lies in the region and holds a `T`, and its word holds the caller's claim.
         unsafe { sync::write(self.message.cast(), &self.end().tracker, value) }
     }
 

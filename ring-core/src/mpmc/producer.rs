@@ -65,11 +65,11 @@ enum Found {
 }
 
 impl<T: Message, R: Region> Producer<T, R> {
-    /// Takes a free place in the ring that lies in `region`.
+    /// Takes a free place in the ring that lies in `region`, and looks at each slot.
     ///
     /// # Errors
     ///
-    /// One per guard of the header, [`Error::TooManyParticipants`], [`Error::Closed`].
+    /// One per guard of the header, [`Error::TooManyParticipants`], [`Error::Corrupted`], [`Error::Closed`].
     pub fn attach(region: R) -> Result<Self, Error> {
         Self::over(Seat::any_free(region)?)
     }
@@ -79,7 +79,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     ///
     /// # Errors
     ///
-    /// As `attach`, and [`Error::Corrupted`].
+    /// As `attach`.
     pub fn attach_with(region: R, liveness: &impl Liveness) -> Result<Self, Error> {
         Self::over(Seat::any(region, liveness)?)
     }
@@ -121,12 +121,13 @@ impl<T: Message, R: Region> Producer<T, R> {
         }
     }
 
-    /// As [`try_push`](Self::try_push). Where the same slot was in the way some times in a row, `liveness` is asked
+    /// As [`try_push`](Self::try_push). Where the same slot was in the way four times in a row, `liveness` is asked
     /// about its owner, and what a dead one had begun is finished.
     ///
     /// # Errors
     ///
-    /// As `try_push`; [`PushError::Busy`] only while the owner is not known to be gone.
+    /// As `try_push`; [`PushError::Busy`] until then, while the owner is not known to be gone or somebody
+    /// else clears up after it, and when others were faster each time.
     pub fn try_push_with(&mut self, value: T, liveness: &impl Liveness) -> Result<(), PushError<T>> {
         match self.try_push(value) {
             Err(PushError::Busy(value)) if self.seat.clear_obstacle(liveness) => self.try_push(value),
@@ -176,7 +177,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     }
 
     /// Finishes what participants had begun that `liveness` knows to be gone, frees their places, and returns how many
-    /// slots were concerned. Asks once about each participant and looks at each slot.
+    /// slots were concerned. Asks about each place that is held, and looks at each slot, once more for each participant
+    /// that is gone.
     ///
     /// # Errors
     ///

@@ -154,13 +154,13 @@ impl<T: Message, R: Region> Seat<T, R> {
     /// Closes the ring for all.
     pub(super) fn close(&self) {
         // ORDERING: Relaxed: the consumer that finds the end seals it by an exchange, which sees what was pushed.
-        self.memory.header().options.closed.store(1, Ordering::Relaxed);
+        self.memory.header().state.closed.store(1, Ordering::Relaxed);
     }
 
     #[inline(always)]
     pub(super) fn is_closed(&self) -> bool {
         // ORDERING: Relaxed: as in `close`.
-        self.memory.header().options.closed.load(Ordering::Relaxed) != 0
+        self.memory.header().state.closed.load(Ordering::Relaxed) != 0
     }
 }
 

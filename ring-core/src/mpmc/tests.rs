@@ -282,9 +282,8 @@ fn what_was_put_back_is_found_where_nothing_else_is_ordered() {
         // The consumer's head gets past the message while the other looks at it.
         let grant = other.try_peek().unwrap();
         assert_eq!(consumer.try_pop(), Err(PopError::Empty));
-        let count = |consumer: &Rx| {
-            consumer.seat.memory.header().options.put_back.load(crate::sync::Ordering::Relaxed)
-        };
+        let count =
+            |consumer: &Rx| consumer.seat.memory.header().state.put_back.load(crate::sync::Ordering::Relaxed);
         let before = count(&consumer);
         let seen = thread::spawn(move || {
             let count = count(&consumer);

@@ -64,7 +64,8 @@ impl<T: Message> Layout<T> {
         size_of::<Header>() + self.slots.bytes()
     }
 
-    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use.
+    /// Makes an empty ring in `region`, over whatever was there but a ring that is in use. Messages of a ring that nobody
+    /// is attached to just now are lost: to go on with them, only attach.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@
 //!
 //! A [`Memory`] is made only for a region whose length was checked against the ring's, and the handle that has
 //! the `Memory` keeps the region. Depth and slot size are private copies, so every address formed here lies in
-//! the region whatever a peer writes. References are made to atomics only.
+//! the region whatever a peer writes. References are made to atomics only. A slot is written by the producer alone, and
+//! only between the tail and the limit, where no consumer looks.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -172,7 +173,7 @@ impl<T: Message> Slot<T> {
     /// Copies a message in. The slot must be free.
     #[inline(always)]
     pub(super) fn write(&self, value: &T) {
-        // SAFETY: the slot lies in the region and holds a `T`; words are accessed as atomics.
+        // SAFETY: the slot lies in the region and holds a `T`, and it is free, so this side may write it.
         unsafe { sync::write(self.message.cast(), &self.end().tracker, value) }
     }
 

@@ -69,7 +69,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     ///
     /// ```
     /// # use ring_core::{HeapRegion, spsc};
-    /// use ring_core::AssumeGone;
+    /// use ring_core::{AssumeGone, Role};
     /// use ring_core::spsc::Producer;
     /// # let layout = spsc::Layout::<u64>::new(4)?;
     /// # let region = HeapRegion::new(layout.bytes());
@@ -77,7 +77,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// producer.try_push(1).unwrap();
     /// std::mem::forget(producer); // what is left of one that was killed
     /// // SAFETY: the former producer does nothing any more, and nobody else succeeds it.
-    /// let gone = unsafe { AssumeGone::new() };
+    /// let gone = unsafe { AssumeGone::of(Role::Producer) };
     /// let successor = Producer::<u64, _>::take_over(&region, &gone)?;
     /// assert_eq!(successor.tail(), 1); // goes on behind that message
     /// # Ok::<(), ring_core::Error>(())

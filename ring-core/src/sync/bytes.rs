@@ -121,7 +121,7 @@ mod native {
             }
             // SAFETY: the caller's promise.
             let to = unsafe { self.address(offset) };
-            // SAFETY: both ranges have that length; one lies in the ring, the other does not.
+            // SAFETY: both ranges have that length. What this side writes and what it was given to read never overlap.
             unsafe { copy::copy(to.as_ptr(), bytes.as_ptr(), bytes.len()) };
         }
 
@@ -186,7 +186,7 @@ mod native {
             if bytes.len() >= copy::FEWEST {
                 // SAFETY: the caller's promise.
                 let from = unsafe { self.address(offset) };
-                // SAFETY: both ranges have that length; one lies in the ring, the other does not.
+                // SAFETY: both ranges have that length. What this side writes and what it was given to read never overlap.
                 unsafe { copy::copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
                 return;
             }

@@ -1,24 +1,25 @@
 //! Copies of many bytes by the processor's own wide instructions.
 //!
 //! To the compiler they are opaque, so a peer that writes the bytes meanwhile spoils them and nothing else. To the
-//! processor they are loads and stores in the order of the program: a later store that publishes the bytes comes after
-//! them.
+//! processor moves are loads and stores in the order of the program, and the stores of one string instruction, in
+//! whatever order, all come before a later store: one that publishes the bytes comes after them.
 //!
 //! # Safety
 //!
 //! A [`copy`] goes between two ranges whose lengths the caller has checked.
 
 /// Fewest bytes that [`copy`] takes; fewer go by words.
-pub(super) const FEWEST: usize = if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) {
-    16
-} else if cfg!(target_arch = "x86_64") {
-    512
-} else {
-    usize::MAX
-};
+pub(super) const FEWEST: usize =
+    if cfg!(all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2")) {
+        16
+    } else if cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
+        512
+    } else {
+        usize::MAX
+    };
 
 /// Bytes from which the string instruction is faster than a loop of moves; it takes some 40 cycles to begin.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 const LONG: usize = if cfg!(target_feature = "sse2") { 3072 } else { FEWEST };
 
 /// Copies [`FEWEST`] bytes or more.
@@ -29,7 +30,7 @@ const LONG: usize = if cfg!(target_feature = "sse2") { 3072 } else { FEWEST };
 #[inline(always)]
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     debug_assert!(bytes >= FEWEST, "{bytes} bytes go by words");
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     if bytes >= LONG {
         // SAFETY: the caller's promise; the direction flag is clear wherever Rust code runs.
         unsafe {
@@ -43,12 +44,12 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
         }
         return;
     }
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2"))]
     // SAFETY: the caller's promise.
     unsafe {
         by_moves(to, from, bytes);
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
     let _ = (to, from);
 }
 
@@ -58,7 +59,7 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
 /// # Safety
 ///
 /// As [`copy`].
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2"))]
 #[inline(always)]
 unsafe fn by_moves(to: *mut u8, from: *const u8, bytes: usize) {
     match bytes {

@@ -13,7 +13,7 @@ use crate::{AssumeGone, Error, Role};
 /// The promise that every former owner is gone, which the models keep by forgetting it first.
 fn gone() -> AssumeGone {
     // SAFETY: see above.
-    unsafe { AssumeGone::new() }
+    unsafe { AssumeGone::all() }
 }
 
 /// How far a producer got with its last message when it was killed.

@@ -49,7 +49,7 @@ fn a_consumer_goes_on_where_the_last_one_stopped() {
 /// The promise that every former owner is gone, which the models keep by forgetting it first.
 fn gone() -> AssumeGone {
     // SAFETY: see above.
-    unsafe { AssumeGone::new() }
+    unsafe { AssumeGone::all() }
 }
 
 #[test]
