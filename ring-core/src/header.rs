@@ -94,7 +94,7 @@ impl Guard {
     /// that the ring is not whole.
     pub(crate) fn begin_anew(&self) {
         // ORDERING: Release (R4): the kind, which stays, for whoever else would make the ring anew and reads it before
-        // it asks for a role; pairs with A4 in Guard::begin.
+        // it asks for a role; pairs with A4 in Guard::begin, and in Guard::check_ready, which uses nothing of it.
         self.magic.store(REMAKING, Ordering::Release);
     }
 
@@ -122,7 +122,8 @@ impl Guard {
 
     /// Whether a ring is ready whose words mean what those of `kind` do in this program.
     pub(crate) fn check_ready(&self, kind: u64) -> Result<(), Error> {
-        // ORDERING: Acquire (A4): the ring as it was made; pairs with R4 in Guard::publish.
+        // ORDERING: Acquire (A4): the ring as it was made; pairs with R4 in Guard::publish, and in Guard::begin_anew, of
+        // which it uses nothing.
         match self.magic.load(Ordering::Acquire) {
             MAGIC => self.check_kind(kind),
             0 | MAKING | REMAKING => Err(Error::NotReady),
