@@ -62,6 +62,14 @@ impl Mapping {
         Ok(())
     }
 
+    pub(crate) fn leave_out_of_core_dumps(&self) -> Result<(), Errno> {
+        sys::leave_out_of_core_dumps(self.address, self.bytes)
+    }
+
+    pub(crate) fn leave_out_of_forks(&self) -> Result<(), Errno> {
+        sys::leave_out_of_forks(self.address, self.bytes)
+    }
+
     pub(crate) fn lock(&self) -> Result<(), Errno> {
         sys::lock(self.address, self.bytes)
     }

@@ -30,6 +30,8 @@ pub struct Options {
     pub(crate) lock: Lock,
     pub(crate) mode: u32,
     pub(crate) trusted_owner: Option<u32>,
+    pub(crate) in_core_dumps: bool,
+    pub(crate) across_forks: bool,
 }
 
 /// The pages that a new segment is made of.
@@ -60,7 +62,14 @@ impl Options {
     /// The defaults that each setter names.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pages: Pages::Base, lock: Lock::IfAllowed, mode: 0o600, trusted_owner: None }
+        Self {
+            pages: Pages::Base,
+            lock: Lock::IfAllowed,
+            mode: 0o600,
+            trusted_owner: None,
+            in_core_dumps: false,
+            across_forks: true,
+        }
     }
 
     /// The pages to make a segment of. Default: [`Pages::Base`]. Whoever attaches gets those of the creator.
@@ -74,6 +83,24 @@ impl Options {
     #[must_use]
     pub const fn lock(mut self, lock: Lock) -> Self {
         self.lock = lock;
+        self
+    }
+
+    /// Whether a core dump of this process contains the segment. Default: no. To write 1 GiB takes seconds, and as long
+    /// does the kernel take to say that the process is dead.
+    #[must_use]
+    pub const fn in_core_dumps(mut self, on: bool) -> Self {
+        self.in_core_dumps = on;
+        self
+    }
+
+    /// Whether a child that this process forks has the segment mapped as well, at the same address. Default: yes.
+    ///
+    /// Without it the child's copies of the segment and of handles in it lead to nothing, or to what the child maps
+    /// there later: it must neither use nor drop them. With it a use spoils what the parent does.
+    #[must_use]
+    pub const fn across_forks(mut self, on: bool) -> Self {
+        self.across_forks = on;
         self
     }
 

@@ -24,7 +24,8 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 /// Dropping it ends this process's mapping. A named segment stays, for others and for later, until somebody
 /// [`unlink`](Self::unlink)s it; an anonymous one goes with its last user.
 ///
-/// After a `fork` the child has the mapping too, at the same address, without the lock in memory. Of a ring
+/// After a `fork` the child has the mapping too, at the same address, without the lock in memory, unless
+/// [`across_forks`](Options::across_forks) says otherwise. Of a ring
 /// in it, the handles that the child got a copy of are still the parent's: the child must leave them alone.
 ///
 /// # Who can spoil it
@@ -60,6 +61,16 @@ impl Segment {
         name: Option<Name>,
     ) -> Result<Self, Error> {
         mapping.populate(layout.page_bytes).map_err(|error| Error::os("prefault the segment", error))?;
+        if !options.in_core_dumps {
+            mapping
+                .leave_out_of_core_dumps()
+                .map_err(|error| Error::os("leave the segment out of core dumps", error))?;
+        }
+        if !options.across_forks {
+            mapping
+                .leave_out_of_forks()
+                .map_err(|error| Error::os("keep the segment from children", error))?;
+        }
         let locked = lock(options.lock, &mapping)?;
         let status = sys::status(&descriptor).map_err(|error| Error::os("examine the segment", error))?;
         let reserved_bytes = status.reserved_bytes;

@@ -302,6 +302,20 @@ pub(crate) fn populate(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> 
     call(|| unsafe { libc::madvise(address.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) }).map(drop)
 }
 
+/// A core dump of this process does without a mapping.
+pub(crate) fn leave_out_of_core_dumps(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
+    // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
+    call(|| unsafe { libc::madvise(address.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) }).map(drop)
+}
+
+/// Children of this process do without a mapping.
+///
+/// In them nothing is at its addresses, until they map something there: handles that lead there are for the parent.
+pub(crate) fn leave_out_of_forks(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
+    // SAFETY: in this process the mapping stays as it is; for addresses that are not mapped the call reports an error.
+    call(|| unsafe { libc::madvise(address.as_ptr().cast(), bytes, libc::MADV_DONTFORK) }).map(drop)
+}
+
 /// Keeps the pages of a mapping in memory.
 pub(crate) fn lock(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
     // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
