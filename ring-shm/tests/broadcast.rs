@@ -13,7 +13,7 @@ use core::hint::spin_loop;
 use core::time::Duration;
 use std::time::Instant;
 
-use common::{Peer, TestName, answer, child as start_child, role, unlocked};
+use common::{Peer, TestName, answer, child as start_child, is_long, role, unlocked};
 use ring_core::AssumeGone;
 use ring_core::broadcast::{Consumer, Layout, PopError, Producer};
 use ring_shm::Segment;
@@ -24,10 +24,6 @@ type Words<const N: usize> = [u64; N];
 
 /// Four cache lines, with the slot's word.
 const FOUR_LINES: usize = 31;
-
-fn is_long() -> bool {
-    std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
-}
 
 /// Words that no other message has in these places.
 fn message<const N: usize>(number: u64) -> Words<N> {

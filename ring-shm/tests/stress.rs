@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::time::Instant;
 
-use common::{Peer, TestName, answer, child as start_child, role, unlocked, word};
+use common::{Peer, TestName, answer, child as start_child, is_long, role, unlocked, word};
 use ring_core::spsc::{Consumer, Delivery, Layout, PopError, Producer, PushError};
 use ring_core::{AssumeGone, Message};
 use ring_shm::Segment;
@@ -26,10 +26,6 @@ const SLICE: usize = 8;
 
 /// Seven words of which the last is a checksum of the others.
 type Words = [u64; 7];
-
-fn is_long() -> bool {
-    std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
-}
 
 fn mix(word: u64) -> u64 {
     // SplitMix64, Steele, Lea and Flood 2014: each input has an output of its own, with no visible pattern.

@@ -133,8 +133,9 @@ impl<R: Region> Consumer<R> {
         self
     }
 
-    /// Pops a message to the front of `bytes` and returns its length. [`longest`](Self::longest) bytes are always enough. At the end of a long run in a ring of 32 KiB or
-    /// more it may pause a little first: see [`gather`](Self::gather).
+    /// Pops a message to the front of `bytes` and returns its length. [`longest`](Self::longest) bytes are always
+    /// enough. At the end of a long run in a ring of 32 KiB or more it may pause a little first: see
+    /// [`gather`](Self::gather).
     ///
     /// # Errors
     ///

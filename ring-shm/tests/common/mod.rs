@@ -116,6 +116,11 @@ pub(crate) fn punch_hole(file: &std::fs::File, offset: i64, bytes: i64) {
     assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, bytes) }, 0);
 }
 
+/// Whether runs are to be as long as a release is worth.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
+}
+
 /// Says what is not tested here, and why: `cargo xtask test` counts these lines, once a test.
 pub(crate) fn skip(test: &str, reason: &str) {
     // Not `eprintln!`: the test harness would capture it. On a line of its own, since the harness may have

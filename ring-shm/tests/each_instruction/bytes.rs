@@ -4,7 +4,8 @@ use ring_core::Role;
 use ring_core::bytes::{Consumer, Delivery, Layout, PopError, Producer};
 use ring_shm::Segment;
 
-use crate::{anyone, gone, is_long, killed_at_each_instruction, new_segment};
+use crate::common::is_long;
+use crate::{anyone, gone, killed_at_each_instruction, new_segment};
 
 const RING_BYTES: usize = 512;
 

@@ -18,7 +18,7 @@ mod bytes;
 mod mpmc;
 mod spsc;
 
-use common::unlocked;
+use common::{is_long, unlocked};
 use ring_core::{AssumeGone, Role};
 use ring_shm::Segment;
 
@@ -133,10 +133,6 @@ fn killed_at_each_instruction<'a, S>(
     for after in (first..instructions).step_by(usize::try_from(stride).unwrap()) {
         assert_eq!(kill_after(after), after, "each run is like the first");
     }
-}
-
-fn is_long() -> bool {
-    std::env::var_os("RING_LONG").is_some_and(|long| long == "1")
 }
 
 /// Keeps this thread and the children that it forks on one CPU: a step is then two switches, and no wake-up of another
