@@ -8,12 +8,13 @@
 #![allow(unsafe_code)]
 #![no_main]
 
+use core::ptr::NonNull;
 use std::collections::BTreeSet;
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use ring_core::mpmc::{Consumer, Layout, PopError, Producer, PushError, UnfinishedPops};
-use ring_core::{Error, Liveness, Registry, Role};
+use ring_core::{Error, Liveness, Owner, Registry, Role};
 use ring_fuzz::{End, Fenced, Input, Message, Target, message};
 
 #[derive(Debug, Arbitrary)]
@@ -80,8 +81,8 @@ struct Gone<'a> {
 // SAFETY: only what was forgotten is gone. In a spoiled ring that is not kept to: whoever is wrongly taken for gone is
 // one more hostile peer, and the region is no trusted one.
 unsafe impl Liveness for Gone<'_> {
-    fn is_gone(&self, role: Role, incarnation: u64) -> bool {
-        self.region.is_spoiled() || self.forgotten.is_gone(role, incarnation)
+    fn is_gone(&self, ring: NonNull<u8>, role: Role, owner: Owner) -> bool {
+        self.region.is_spoiled() || self.forgotten.is_gone(ring, role, owner)
     }
 }
 

@@ -45,6 +45,7 @@
 
 mod consumer;
 mod grant;
+mod inspect;
 mod layout;
 mod memory;
 mod producer;

@@ -46,6 +46,7 @@
 mod consumer;
 mod frame;
 mod grant;
+mod inspect;
 mod layout;
 mod memory;
 mod producer;

@@ -1,6 +1,6 @@
 //! What can go wrong when a ring is made or attached to.
 
-use crate::Role;
+use crate::{Kind, Role};
 
 /// Why a ring could not be made or attached to. No message was touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -74,11 +74,11 @@ pub enum Error {
         expected: u64,
     },
     /// The ring is of another kind.
-    #[error("the ring is {}, not {}: attach with the type that made it", kind(*found), kind(*expected))]
+    #[error("the ring is {}, not {}: attach with the type that made it", kind(*found), expected_kind(*expected))]
     WrongKind {
         /// In the header.
         found: u64,
-        /// Of the type that attaches.
+        /// Of the type that attaches; 0 where any kind would do that this program knows.
         expected: u64,
     },
     /// Messages in the ring have another size.
@@ -144,8 +144,13 @@ pub enum Error {
         participants: u16,
     },
     /// The ring was closed for good.
-    #[error("the ring was closed: make a new one")]
+    #[error(
+        "the ring was closed: once it is empty, remove the segment that it is in, or take another region, and make a new one"
+    )]
     Closed,
+    /// A ring of another shape was made in the region since somebody first looked at it.
+    #[error("the ring was made anew, in another shape: look at it anew")]
+    MadeAnew,
     /// The words in the region contradict each other.
     #[error("the ring's words contradict each other: a peer spoiled it, make it anew")]
     Corrupted,
@@ -153,11 +158,16 @@ pub enum Error {
 
 /// What kind of ring a number in the header stands for.
 fn kind(number: u64) -> &'static str {
-    match number {
-        crate::spsc::KIND => "one of `spsc`",
-        crate::bytes::KIND => "one of `bytes`",
-        crate::mpmc::KIND => "one of `mpmc`",
-        crate::broadcast::KIND => "one of `broadcast`",
-        _ => "of a kind that this program does not know",
+    match Kind::of(number) {
+        Some(Kind::Spsc) => "one of `spsc`",
+        Some(Kind::Bytes) => "one of `bytes`",
+        Some(Kind::Mpmc) => "one of `mpmc`",
+        Some(Kind::Broadcast) => "one of `broadcast`",
+        None => "of a kind that this program does not know",
     }
+}
+
+/// What kind of ring whoever attaches asked for.
+fn expected_kind(number: u64) -> &'static str {
+    if number == 0 { "of one that it does" } else { kind(number) }
 }

@@ -24,7 +24,7 @@ const MAKING: u64 = u64::from_le_bytes(*b"ring-new");
 const REMAKING: u64 = u64::from_le_bytes(*b"ring-old");
 
 /// Raised whenever the meaning of a byte in the region changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Byte order, pointer width in bits and cache-line size, as whoever shares a ring must agree on them.
 pub const ARCHITECTURE: u64 = {
@@ -94,7 +94,7 @@ impl Guard {
     /// that the ring is not whole.
     pub(crate) fn begin_anew(&self) {
         // ORDERING: Release (R4): the kind, which stays, for whoever else would make the ring anew and reads it before
-        // it asks for a role; pairs with A4 in Guard::begin, and in Guard::check_ready, which uses nothing of it.
+        // it asks for a role; pairs with A4 in Guard::begin, and in Guard::check_magic, which uses nothing of it.
         self.magic.store(REMAKING, Ordering::Release);
     }
 
@@ -116,16 +116,22 @@ impl Guard {
 
     /// Makes the ring visible to whoever attaches.
     pub(crate) fn publish(&self) {
-        // ORDERING: Release (R4): the header and the slots; pairs with A4 in Guard::check_ready and Guard::begin.
+        // ORDERING: Release (R4): the header and the slots; pairs with A4 in Guard::check_magic and Guard::begin.
         self.magic.store(MAGIC, Ordering::Release);
     }
 
     /// Whether a ring is ready whose words mean what those of `kind` do in this program.
     pub(crate) fn check_ready(&self, kind: u64) -> Result<(), Error> {
+        self.check_magic()?;
+        self.check_kind(kind)
+    }
+
+    /// Whether a ring is ready.
+    fn check_magic(&self) -> Result<(), Error> {
         // ORDERING: Acquire (A4): the ring as it was made; pairs with R4 in Guard::publish, and in Guard::begin_anew, of
         // which it uses nothing.
         match self.magic.load(Ordering::Acquire) {
-            MAGIC => self.check_kind(kind),
+            MAGIC => Ok(()),
             0 | MAKING | REMAKING => Err(Error::NotReady),
             found => {
                 self.check_byte_order(found)?;
@@ -145,12 +151,32 @@ impl Guard {
 
     /// Whether the words of the ring mean what those of `kind` do in this program.
     pub(crate) fn check_kind(&self, kind: u64) -> Result<(), Error> {
+        self.check_version()?;
+        expect(&self.kind, kind, |found, expected| Error::WrongKind { found, expected })
+    }
+
+    /// Whether the words before the kind mean what they do in this program, and so do those of any kind that it knows.
+    fn check_version(&self) -> Result<(), Error> {
         expect(&self.architecture, ARCHITECTURE, |found, expected| Error::WrongArchitecture {
             found,
             expected,
         })?;
-        expect(&self.version, VERSION, |found, expected| Error::WrongVersion { found, expected })?;
-        expect(&self.kind, kind, |found, expected| Error::WrongKind { found, expected })
+        expect(&self.version, VERSION, |found, expected| Error::WrongVersion { found, expected })
+    }
+
+    /// What the ring in the region is, whatever it is, for who takes no role. Unchecked but for magic word, architecture
+    /// and version. Without a role nothing keeps others from making the ring anew meanwhile, so it may be a mixture of two
+    /// shapes; another look then finds another one.
+    pub(crate) fn look(&self) -> Result<Shape, Error> {
+        self.check_magic()?;
+        self.check_version()?;
+        Ok(Shape {
+            kind: read(&self.kind),
+            element_bytes: read(&self.element_bytes),
+            element_align: read(&self.element_align),
+            slot_bytes: read(&self.slot_bytes),
+            depth: read(&self.depth),
+        })
     }
 
     /// Compares all guards with what the caller expects. Slot size and depth are as found: the ring checks them.

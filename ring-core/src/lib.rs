@@ -14,6 +14,7 @@ pub mod bytes;
 mod delivery;
 mod error;
 mod header;
+mod inspect;
 mod liveness;
 mod message;
 pub mod mpmc;
@@ -28,6 +29,7 @@ mod testing;
 
 pub use error::Error;
 pub use header::ARCHITECTURE;
+pub use inspect::{Inspector, Kind, Progress};
 pub use liveness::{AssumeAlive, AssumeGone, Liveness, Owner, Role};
 pub use message::Message;
 #[cfg(feature = "alloc")]

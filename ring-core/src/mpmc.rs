@@ -31,8 +31,10 @@
 //! - Of the messages of one producer, a consumer sees a later one after an earlier one. A message that was put back, by
 //!   a dropped [`ReadGrant`] or because its consumer died, may come after its followers.
 //! - Nothing blocks: each call ends after about as many steps as there are slots. A participant that is slow or paused
-//!   holds its slot, and is not waited for. Producers go on with the next slots until the ring is full; consumers
-//!   pass slots that others read. Where there is nothing but such a slot, calls say `Busy`.
+//!   holds its slot. Producers go on with the next slots until the ring is full, and consumers pass slots that others
+//!   read; where there is nothing but such a slot, calls say `Busy`. A slot that somebody has reserved and not
+//!   committed keeps all that comes behind it from every consumer, in order to keep the order: as long as its producer
+//!   is stopped between the two, pops say `Busy`. If it is dead, a pop with a liveness gives the slot up.
 //! - After [`close`](Producer::close) pushes fail and consumers get what was pushed. The consumer that finds the ring
 //!   empty then seals the next slot, which nobody can claim any more, and that is the end for all. While a message is
 //!   still being read, and so may be put back, other consumers get `Busy` and not yet `Closed`.
@@ -43,8 +45,9 @@
 //! [`Liveness`](crate::Liveness) that it is gone: [`recover`](Producer::recover), attaching with a liveness,
 //! [`try_push_with`](Producer::try_push_with) and [`try_pop_with`](Consumer::try_pop_with).
 //!
-//! Who knows it? Between processes, whoever started the others and waits for their end, say. It hands out the places, and
-//! has one itself:
+//! Who knows it? Between processes, the kernel: ring-shm's claims are locks that it takes back, and `liveness()` of a claim
+//! asks for them, without unsafe code. Otherwise whoever started the others and waits for their end, say. It hands out the
+//! places, and has one itself:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -85,6 +88,7 @@
 mod consumer;
 mod grant;
 mod header;
+mod inspect;
 mod keeper;
 mod layout;
 mod memory;

@@ -72,7 +72,7 @@ impl Header {
         check_room(region, bytes)?;
         // SAFETY: the region is that long, and aligned and initialised by its contract.
         let header = unsafe { sync::place(region.base().cast::<Self>(), Self::new) };
-        let roles = header.seize(shape.kind, liveness)?;
+        let roles = header.seize(shape.kind, region, liveness)?;
 
         // ORDERING: Relaxed: the magic word publishes the ring (R4).
         header.producer.closed.store(0, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Header {
 
     /// Makes sure that nobody uses the region and that nobody can begin to. Of a ring that is there it takes both
     /// roles, which are to be released once it is made anew.
-    fn seize(&self, kind: u64, liveness: &impl Liveness) -> Result<Roles, Error> {
+    fn seize(&self, kind: u64, region: &impl Region, liveness: &impl Liveness) -> Result<Roles, Error> {
         let (producer, consumer) = (&self.producer.owner, &self.consumer.owner);
         if self.guard.begin()? {
             producer.reset();
@@ -99,8 +99,8 @@ impl Header {
         }
         // Where the owner words lie depends on the kind, which stays what it is as long as there is a ring.
         self.guard.check_kind(kind)?;
-        let as_producer = producer.claim(Role::Producer, liveness)?;
-        match consumer.claim(Role::Consumer, liveness) {
+        let as_producer = producer.claim(Role::Producer, region, liveness)?;
+        match consumer.claim(Role::Consumer, region, liveness) {
             Ok(as_consumer) => {
                 self.guard.begin_anew();
                 Ok(Some((as_producer, as_consumer)))
@@ -133,7 +133,7 @@ impl Header {
     ) -> Result<(L, u64), Error> {
         let header = Self::of(region)?;
         header.guard.check_ready(kind)?;
-        let owner = header.owner(role).claim(role, liveness)?;
+        let owner = header.owner(role).claim(role, region, liveness)?;
         // Only now that it has a role can nobody make the ring anew, in another shape.
         match read() {
             Ok(layout) => Ok((layout, owner)),
@@ -144,7 +144,7 @@ impl Header {
         }
     }
 
-    fn owner(&self, role: Role) -> &OwnerWord {
+    pub(crate) fn owner(&self, role: Role) -> &OwnerWord {
         match role {
             Role::Producer => &self.producer.owner,
             Role::Consumer => &self.consumer.owner,
@@ -152,7 +152,7 @@ impl Header {
         }
     }
 
-    fn of<R: Region>(region: &R) -> Result<&Self, Error> {
+    pub(crate) fn of<R: Region>(region: &R) -> Result<&Self, Error> {
         // SAFETY: a header is atomics.
         unsafe { start_of(region) }
     }

@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use crate::Error;
+use crate::{Error, Role};
 
 mod fixed;
 #[cfg(feature = "alloc")]
@@ -38,7 +38,9 @@ pub const REGION_ALIGN: usize = 2 * LINE_BYTES;
 ///
 /// - `base` returns the same address, a multiple of [`REGION_ALIGN`], and `bytes` the same length;
 /// - these bytes can be read and written, were initialised, and lie in one allocation or mapping;
-/// - whoever else touches them from this program goes through atomics or through another ring handle.
+/// - whoever else touches them from this program goes through atomics or through another ring handle;
+/// - where `owner_process` is not 0, the system knows that the value lives, and a [`Liveness`](crate::Liveness) that asks
+///   the system does not declare gone who has the role through the value.
 ///
 /// What another program does to the bytes is not restricted: the rings are sound over memory that a hostile
 /// process writes.
@@ -48,6 +50,13 @@ pub unsafe trait Region {
 
     /// Length in bytes.
     fn bytes(&self) -> usize;
+
+    /// This process, where the value comes with something that the kernel takes back at its death, a lock, and by which
+    /// others see that whoever has `role` through the value is alive. 0, and by default: nothing of the kind.
+    fn owner_process(&self, role: Role) -> u32 {
+        let _ = role;
+        0
+    }
 }
 
 /// A region whose every user keeps the rings' protocol, so that a grant may give `&T` into it.
@@ -85,6 +94,10 @@ unsafe impl<R: Region + ?Sized> Region for &R {
 
     fn bytes(&self) -> usize {
         (**self).bytes()
+    }
+
+    fn owner_process(&self, role: Role) -> u32 {
+        (**self).owner_process(role)
     }
 }
 

@@ -12,8 +12,10 @@
 #[cfg(all(test, feature = "alloc"))]
 mod tests;
 
+use core::ptr::NonNull;
+
 use crate::sync::{AtomicU64, Ordering};
-use crate::{Liveness, Role};
+use crate::{Liveness, Owner, Role};
 
 /// Who is gone, within one process: a thread whose handle was leaked, say. Whoever knows it says so.
 ///
@@ -86,8 +88,8 @@ impl<const PARTICIPANTS: usize> Default for Registry<PARTICIPANTS> {
 
 // SAFETY: it answers true only for what was declared gone, and that was promised.
 unsafe impl<const PARTICIPANTS: usize> Liveness for Registry<PARTICIPANTS> {
-    fn is_gone(&self, role: Role, incarnation: u64) -> bool {
+    fn is_gone(&self, _: NonNull<u8>, role: Role, owner: Owner) -> bool {
         // ORDERING: Acquire (A6): what the owner wrote; pairs with R6 in Registry::declare_gone.
-        self.gone(role).is_some_and(|gone| gone.load(Ordering::Acquire) >= incarnation)
+        self.gone(role).is_some_and(|gone| gone.load(Ordering::Acquire) >= owner.incarnation)
     }
 }

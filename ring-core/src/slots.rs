@@ -53,6 +53,25 @@ impl SlotShape {
         })
     }
 
+    /// As `found`, for who does not know the type of the messages: the slots are those of bytes, of which nobody is to
+    /// look at any, and the guards must be those of a type that there can be.
+    pub(crate) fn found_untyped<E>(shape: &Shape, before: usize) -> Result<Self, Error> {
+        let slots = Self::found::<u8, E>(shape, before)?;
+        let (bytes, align) = (shape.element_bytes, shape.element_align);
+        if !align.is_power_of_two() || align > LINE_BYTES as u64 {
+            return Err(Error::WrongElementAlign { found: align, expected: LINE_BYTES as u64 });
+        }
+        if bytes == 0 || bytes % align != 0 {
+            let expected = bytes.saturating_add(1).checked_next_multiple_of(align).unwrap_or(align);
+            return Err(Error::WrongElementSize { found: bytes, expected });
+        }
+        // The end and the slot are whole words, so what a message is padded to needs no look.
+        if bytes > (slots.slot_bytes - size_of::<E>()) as u64 {
+            return Err(Error::WrongSlotSize { found: shape.slot_bytes });
+        }
+        Ok(slots)
+    }
+
     /// What the guards of a ring of `T` are to say.
     pub(crate) fn shape<T: Message>(self, kind: u64) -> Shape {
         Shape {

@@ -35,6 +35,7 @@
 
 mod consumer;
 mod grant;
+mod inspect;
 mod layout;
 mod memory;
 mod producer;

@@ -69,7 +69,7 @@ impl Header {
         let making = (state.load(Ordering::Relaxed) | CLOSED | MAKING).wrapping_add(1) | MAKING;
         // ORDERING: Relaxed: the fence below is before all else that a consumer could see of the new ring.
         state.store(making, Ordering::Relaxed);
-        // ORDERING: Release (R10): that the ring is being made; pairs with A10 in Memory::join.
+        // ORDERING: Release (R10): that the ring is being made; pairs with A10 in Memory::join_as.
         sync::fence(Ordering::Release);
     }
 
@@ -78,7 +78,7 @@ impl Header {
         let state = &self.producer.state;
         // ORDERING: Relaxed: this side wrote it.
         let making = state.load(Ordering::Relaxed);
-        // ORDERING: Release (R9): the ring as it is now; pairs with A9 in Memory::join.
+        // ORDERING: Release (R9): the ring as it is now; pairs with A9 in Memory::join_as.
         state.store(making & !(MAKING | CLOSED), Ordering::Release);
     }
 }
@@ -121,7 +121,7 @@ impl<T: Message> Memory<T> {
         check_room(region, layout.bytes())?;
         // SAFETY: the region is that long, and aligned and initialised by its contract.
         let header = unsafe { sync::place(region.base().cast::<Header>(), Header::new) };
-        let role = Self::seize(header, liveness)?;
+        let role = Self::seize(header, region, liveness)?;
 
         header.begin_making();
         Self::over(region, layout).empty(layout.start);
@@ -151,7 +151,7 @@ impl<T: Message> Memory<T> {
 
     /// Makes sure that nobody writes to the region and that nobody can begin to. Of a ring that is there it takes the
     /// producer's role, which is to be released once it is made anew.
-    fn seize(header: &Header, liveness: &impl Liveness) -> Result<Option<u64>, Error> {
+    fn seize(header: &Header, region: &impl Region, liveness: &impl Liveness) -> Result<Option<u64>, Error> {
         let owner = &header.producer.owner;
         if header.guard.begin()? {
             owner.reset();
@@ -159,7 +159,7 @@ impl<T: Message> Memory<T> {
         }
         // Where the owner word lies depends on the kind, which stays what it is as long as there is a ring.
         header.guard.check_kind(super::KIND)?;
-        let mine = owner.claim(Role::Producer, liveness)?;
+        let mine = owner.claim(Role::Producer, region, liveness)?;
         header.guard.begin_anew();
         Ok(Some(mine))
     }
@@ -173,7 +173,7 @@ impl<T: Message> Memory<T> {
     pub(super) fn attach(region: &impl Region, liveness: &impl Liveness) -> Result<(Self, u64), Error> {
         let header = Self::header_in(region)?;
         header.guard.check_ready(super::KIND)?;
-        let owner = header.producer.owner.claim(Role::Producer, liveness)?;
+        let owner = header.producer.owner.claim(Role::Producer, region, liveness)?;
         // Only now that it has the role can nobody make the ring anew, in another shape.
         match Layout::<T>::read(region) {
             Ok(layout) => Ok((Self::over(region, &layout), owner)),
@@ -187,12 +187,20 @@ impl<T: Message> Memory<T> {
     /// Looks at the ring in the region without a role, and writes nothing: returns it with its state, first position
     /// and tail.
     pub(super) fn join(region: &impl Region) -> Result<(Self, Joined), Error> {
+        Self::join_as(region, || Layout::<T>::read(region))
+    }
+
+    /// As `join`, with `read` to look at the layout.
+    pub(super) fn join_as(
+        region: &impl Region,
+        read: impl FnOnce() -> Result<Layout<T>, Error>,
+    ) -> Result<(Self, Joined), Error> {
         let header = Self::header_in(region)?;
         header.guard.check_ready(super::KIND)?;
         let state = &header.producer.state;
         // ORDERING: Acquire (A9): the ring that this state is of; pairs with R9 in Header::end_making.
         let before = state.load(Ordering::Acquire);
-        let found = Layout::<T>::read(region).and_then(|layout| {
+        let found = read().and_then(|layout| {
             let memory = Self::over(region, &layout);
             let tail = memory.find_tail(memory.hint())?;
             // ORDERING: Relaxed: the state word was read before (A9).
@@ -216,7 +224,7 @@ impl<T: Message> Memory<T> {
     }
 
     /// The addresses for a region that is known to be long enough.
-    fn over(region: &impl Region, layout: &Layout<T>) -> Self {
+    pub(super) fn over(region: &impl Region, layout: &Layout<T>) -> Self {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Consumer, Layout, PopError, Producer, create};
-use crate::HeapRegion;
 use crate::testing::{heap, model, scaled, thread};
+use crate::{HeapRegion, Inspector};
 
 mod restart;
 
@@ -287,4 +287,30 @@ fn what_is_counted_was_pushed() {
         sender.join().unwrap();
         assert_eq!(consumer.lag(), Ok(2 - seen.popped - seen.lost));
     });
+}
+
+/// Who looks without joining sees the tail go on, and the last one once the ring is closed.
+#[test]
+fn a_ring_is_seen_going_on() {
+    for depth in [1, 2] {
+        model(move || {
+            let (mut producer, _) = ring(depth, 0);
+            let inspector = Inspector::new(Arc::clone(producer.region())).unwrap();
+            let messages = scaled(depth + 1, 10_000);
+            let sender = thread::spawn(move || {
+                (0..messages).for_each(|_| push(&mut producer));
+                producer.close();
+            });
+            let mut before = 0;
+            for _ in 0..scaled(1, 1000) {
+                let progress = inspector.progress().unwrap();
+                assert!(before <= progress.tail && progress.tail <= messages, "{progress:?}");
+                assert!(!progress.closed || progress.tail == messages, "{progress:?}");
+                before = progress.tail;
+                thread::yield_now();
+            }
+            sender.join().unwrap();
+            assert_eq!(inspector.progress().unwrap().overwritten, messages - depth);
+        });
+    }
 }

@@ -299,8 +299,8 @@ impl<R: Region> Consumer<R> {
     fn return_credit(&mut self, done: u64) {
         if self.credit != done {
             self.credit = done;
-            // ORDERING: Release (R2): the reading of the bytes is over; pairs with A2 in Producer::room and
-            // Producer::take_over.
+            // ORDERING: Release (R2): the reading of the bytes is over; pairs with A2 in Producer::room,
+            // Producer::take_over and Memory::find_tail.
             self.memory.header().credit.credit.store(done, Ordering::Release);
         }
     }

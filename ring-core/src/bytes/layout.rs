@@ -86,7 +86,11 @@ impl Layout {
     ///
     /// Each guard has its own: see [`Error`].
     pub(super) fn read(region: &impl Region) -> Result<Self, Error> {
-        let shape = Memory::check(region)?;
+        Self::found(region, &Memory::check(region)?)
+    }
+
+    /// What the guards in `region` say, checked as if the ring were to be made.
+    pub(super) fn found(region: &impl Region, shape: &Shape) -> Result<Self, Error> {
         if shape.slot_bytes != WORD_BYTES as u64 {
             return Err(Error::WrongSlotSize { found: shape.slot_bytes });
         }

@@ -14,8 +14,8 @@ use super::frame::{Frame, frame_bytes};
 use super::layout::Layout;
 use crate::header::Shape;
 use crate::pair::Header;
-use crate::sync::Ordering;
 use crate::sync::bytes::{WORD_BYTES, Word, Words};
+use crate::sync::{self, Ordering};
 use crate::{Error, Liveness, Region, Role};
 
 /// The bit of a header word that says that the frame is padding, and that the message is at the ring's start.
@@ -70,7 +70,7 @@ impl Memory {
     }
 
     /// The addresses for a region that is known to be long enough.
-    fn over(region: &impl Region, layout: &Layout) -> Self {
+    pub(super) fn over(region: &impl Region, layout: &Layout) -> Self {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the words.
         let words = Words::over(unsafe { header.add(1) }.cast(), layout.ring_bytes);
@@ -179,20 +179,57 @@ impl Memory {
     ///
     /// Each step is 16 bytes or more and the sum is bounded by the ring, so it ends whatever a peer writes.
     pub(super) fn published_from(&self, from: u64) -> Result<u64, Error> {
-        let mut bytes = 0;
-        loop {
-            let position = from.wrapping_add(bytes);
-            // ORDERING: Acquire (A1): the frame, and the 0 behind it or what has replaced that; pairs with R1 in
-            // Producer::publish.
-            let word = self.word(position).load(Ordering::Acquire);
-            if word == 0 {
-                return Ok(bytes);
-            }
-            bytes = self.announced(position, word).ok_or(Error::Corrupted)?.end().wrapping_sub(from);
-            if bytes > self.most_used() {
+        let mut position = from;
+        while let Some(end) = self.next(position)? {
+            position = end;
+            if position.wrapping_sub(from) > self.most_used() {
                 return Err(Error::Corrupted);
             }
         }
+        Ok(position.wrapping_sub(from))
+    }
+
+    /// Where the frame at a position ends, padding before it included. None: the frontier is there.
+    fn next(&self, position: u64) -> Result<Option<u64>, Error> {
+        // ORDERING: Acquire (A1): the frame, and the 0 behind it or what has replaced that; pairs with R1 in
+        // Producer::publish.
+        match self.word(position).load(Ordering::Acquire) {
+            0 => Ok(None),
+            word => Ok(Some(self.announced(position, word).ok_or(Error::Corrupted)?.end())),
+        }
+    }
+
+    /// The tail, and a credit as of later, for who watches while both sides are at work.
+    ///
+    /// It stops after as many steps as a ring has frames at most, whatever a peer writes. It has then come a ring
+    /// farther than the credit where it began, and the tail was not beyond that.
+    pub(super) fn find_tail(&self) -> Result<(u64, u64), Error> {
+        // ORDERING: Acquire (A2): that the frames have come so far; pairs with R2 in Consumer::return_credit.
+        let look = || self.header().credit.credit.load(Ordering::Acquire);
+        let mut credit = look();
+        let mut position = credit;
+        for _ in 0..=self.ring_bytes() / (2 * WORD) {
+            if !Self::is_whole(credit) {
+                return Err(Error::Corrupted);
+            }
+            let next = self.next(position);
+            // ORDERING: Acquire (A1): keeps the look at the credit behind those at the words. A header brings the credit
+            // that its producer had seen (R1). Bytes of a message, where a header was before, do so on processors whose
+            // stores become visible to all at once; elsewhere, since a push has no fence, they may be taken for a header,
+            // and this one answer is wrong. Unmodelled: headers and payload are apart in models; pairs with
+            // R1 in Producer::publish.
+            sync::fence(Ordering::Acquire);
+            credit = look();
+            if (1..=u64::MAX / 2).contains(&credit.wrapping_sub(position)) {
+                // What was at the position may be overwritten. The credit is always where a frame begins.
+                position = credit;
+            } else if let Some(end) = next? {
+                position = end;
+            } else {
+                break;
+            }
+        }
+        Ok((position, credit))
     }
 }
 

@@ -185,7 +185,8 @@ impl<R: Region> Producer<R> {
     /// # Ok::<(), ring_core::Error>(())
     /// ```
     pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty.
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
+        // Layout::progress.
         self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 
@@ -282,8 +283,8 @@ impl<R: Region> Producer<R> {
             self.memory.word(frame.at()).store(header, Ordering::Relaxed);
             header = PADDING | frame.at().wrapping_sub(self.tail).wrapping_sub(8);
         }
-        // ORDERING: Release (R1): the message and all words above; pairs with A1 in Consumer::poll and
-        // Memory::published_from.
+        // ORDERING: Release (R1): the message and all words above; pairs with A1 in Consumer::poll,
+        // Memory::next and Memory::find_tail.
         self.memory.word(self.tail).store(header, Ordering::Release);
         self.tail = end;
         // The next message, if it is as long, has its frontier there. Stored now, the 0 is on its way while nobody

@@ -13,6 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Consumer, Delivery, Layout, PopError, Producer, PushError, create};
+use crate::inspect::tests::watch;
 use crate::testing::{heap, model, scaled, thread};
 use crate::{AssumeGone, Error, HeapRegion, Role};
 
@@ -358,5 +359,43 @@ fn a_ring_is_seen_whole_or_not_at_all() {
             Err(error) => assert!(matches!(error, Error::Taken { .. } | Error::NotReady), "{error}"),
         }
         maker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_ring_is_seen_going_on() {
+    model(|| {
+        let layout = Layout::new(64).unwrap();
+        let region = heap(layout.bytes());
+        let (mut producer, consumer) = create(Arc::clone(&region), &layout).unwrap();
+        let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+        let messages = scaled(3, 10_000);
+        watch(&region, 56, 16 * messages, move || {
+            for _ in 1..messages {
+                producer.try_push(&[7; 8]).unwrap();
+                assert_eq!(consumer.try_pop(&mut [0; 8]), Ok(8));
+            }
+            // No credit tells of the last one.
+            producer.try_push(&[7; 8]).unwrap();
+            producer.close();
+        });
+    });
+}
+
+#[test]
+fn a_ring_that_comes_round_is_seen_going_on() {
+    model(|| {
+        let layout = Layout::new(64).unwrap();
+        let region = heap(layout.bytes());
+        let (mut producer, consumer) = create(Arc::clone(&region), &layout).unwrap();
+        let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+        // Two fill the ring: a header of the lap before stands where the credit then says that the next one will.
+        let messages = scaled(2, 10_000);
+        watch(&region, 56, 32 * messages, move || {
+            for _ in 0..messages {
+                producer.try_push(&[7; 24]).unwrap();
+                assert_eq!(consumer.try_pop(&mut [0; 24]), Ok(24));
+            }
+        });
     });
 }

@@ -275,25 +275,16 @@ impl<T: Message, R: Region> Consumer<T, R> {
 
     /// What the word of the slot at the head says.
     fn judge(&self, word: u64) -> Found {
-        let laps = self.seat.memory.laps();
-        let there = laps.position(word, self.head);
-        match (laps.ahead(word, self.head), self.seat.memory.state(word)) {
+        let memory = &self.seat.memory;
+        let (laps, state) = (memory.laps(), memory.state(word));
+        if let Some(position) = laps.done_up_to(self.head, word, state) {
+            return Found::DoneUpTo(position);
+        }
+        match (laps.ahead(word, self.head), state) {
             (0, State::Closed) => Found::Stop(PopError::Closed),
             (0, State::Free) => Found::Stop(PopError::Empty),
             (-1, State::Full) => Found::PutBack,
             (0, State::Writing(_)) | (-1, State::Reading(_)) => Found::Stop(PopError::Busy),
-            (0.., State::Reading(_)) => Found::DoneUpTo(there.wrapping_add(1)),
-            // Claimed by a producer, which gets no further than a lap beyond the first message that waits.
-            (1.., State::Writing(_) | State::Full) => {
-                Found::DoneUpTo(there.wrapping_sub(self.capacity()).wrapping_add(1))
-            }
-            // The same for the position a lap before, which may have been given up and never carried a message. The
-            // slot at the head is done with in any case.
-            (ahead @ 1.., State::Free | State::Closed) => {
-                let at_least = self.head.wrapping_add(1);
-                let laps = ahead.saturating_sub(2).max(0) as u64;
-                Found::DoneUpTo(at_least.wrapping_add(laps.wrapping_mul(self.capacity())))
-            }
             // Also a message that came just now: another look decides.
             _ => Found::Odd,
         }

@@ -25,7 +25,7 @@ const ID_BITS: u32 = 10;
 impl Keeper {
     /// For the participant whose owner word is `owner`.
     pub(super) fn new(id: u16, owner: u64) -> Self {
-        Self(owner >> 1 << ID_BITS | u64::from(id))
+        Self(Owner::of(owner).incarnation << ID_BITS | u64::from(id))
     }
 
     /// Becomes the keeper of `id`, unless somebody else is.
@@ -57,9 +57,9 @@ impl Keeper {
         }
         let owner = memory.entry(id).owner.state();
         // What is seen may be older than the keeper word, and then it says nothing.
-        let later = owner.incarnation.wrapping_sub(self.0 >> ID_BITS) << ID_BITS;
+        let later = owner.incarnation.wrapping_sub(self.0 >> ID_BITS) << Owner::UNUSED_BITS;
         match later as i64 {
-            0 => !owner.held || liveness.is_gone(Role::Participant(id), owner.incarnation),
+            0 => !owner.held || liveness.is_gone(memory.start(), Role::Participant(id), owner),
             later => later > 0,
         }
     }
@@ -77,7 +77,7 @@ impl<T: Message> Kept<'_, T> {
     /// The place's owner, where it left without clearing up or is known to be gone.
     pub(super) fn left_by(&self, liveness: &impl Liveness) -> Option<Owner> {
         let owner = self.memory.entry(self.id).owner.state();
-        let is_gone = |owner: Owner| liveness.is_gone(Role::Participant(self.id), owner.incarnation);
+        let is_gone = |owner: Owner| liveness.is_gone(self.memory.start(), Role::Participant(self.id), owner);
         (!owner.held || is_gone(owner)).then_some(owner)
     }
 
@@ -113,7 +113,7 @@ impl<T: Message> Kept<'_, T> {
     /// Frees the place of the owner that is gone.
     pub(super) fn free(&self, left_by: Owner) {
         if left_by.held {
-            self.memory.entry(self.id).owner.release(left_by.incarnation << 1 | 1);
+            self.memory.entry(self.id).owner.release(left_by.word());
         }
     }
 
@@ -132,7 +132,7 @@ impl<T: Message> Memory<T> {
     pub(super) fn recover(&self, id: u16, me: Keeper, liveness: &impl Liveness) -> u64 {
         // Both are looked at before the keeper word is written: most participants live.
         let owner = self.entry(id).owner.state();
-        if owner.held && !liveness.is_gone(Role::Participant(id), owner.incarnation) {
+        if owner.held && !liveness.is_gone(self.start(), Role::Participant(id), owner) {
             return 0;
         }
         let Some(kept) = me.keep(self, id, liveness) else { return 0 };

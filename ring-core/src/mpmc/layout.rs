@@ -152,7 +152,7 @@ impl<T: Message> Layout<T> {
 }
 
 /// Bytes before the slots.
-const fn before(participants: u16) -> usize {
+pub(super) const fn before(participants: u16) -> usize {
     size_of::<Header>() + table_bytes(participants)
 }
 

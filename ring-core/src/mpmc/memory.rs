@@ -80,7 +80,7 @@ impl<T: Message> Memory<T> {
             }
         }
         if !is_first {
-            memory.seize(liveness)?;
+            memory.seize(region, liveness)?;
             header.guard.begin_anew();
         }
         header.set(layout.participants, layout.unfinished, layout.start);
@@ -99,9 +99,9 @@ impl<T: Message> Memory<T> {
     }
 
     /// Takes every role of a ring that is there: nobody uses it, and nobody can begin to.
-    fn seize(&self, liveness: &impl Liveness) -> Result<(), Error> {
+    fn seize(&self, region: &impl Region, liveness: &impl Liveness) -> Result<(), Error> {
         for id in 1..=self.participants {
-            if let Err(error) = self.entry(id).owner.claim(Role::Participant(id), liveness) {
+            if let Err(error) = self.entry(id).owner.claim(Role::Participant(id), region, liveness) {
                 self.leave(id - 1);
                 return Err(error);
             }
@@ -117,7 +117,7 @@ impl<T: Message> Memory<T> {
     fn leave(&self, last: u16) {
         for id in 1..=last {
             let owner = &self.entry(id).owner;
-            owner.release(owner.state().incarnation << 1 | 1);
+            owner.release(owner.state().word());
         }
     }
 
@@ -161,7 +161,7 @@ impl<T: Message> Memory<T> {
         let entry = unsafe { Self::table(region.base().cast()).add(usize::from(id) - 1) };
         // SAFETY: as above; an entry is atomics.
         let entry = unsafe { entry.as_ref() };
-        let owner = entry.owner.claim(Role::Participant(id), liveness)?;
+        let owner = entry.owner.claim(Role::Participant(id), region, liveness)?;
         // Only now that it has a role can nobody make the ring anew, in another shape.
         match Layout::<T>::read(region) {
             Ok(layout) if id <= layout.participants => Ok((Self::over(region, &layout), owner)),
@@ -178,7 +178,7 @@ impl<T: Message> Memory<T> {
     }
 
     /// The addresses for a region that is known to be long enough.
-    fn over(region: &impl Region, layout: &Layout<T>) -> Self {
+    pub(super) fn over(region: &impl Region, layout: &Layout<T>) -> Self {
         // SAFETY: the region holds what comes before the slots, and the slots.
         let slots = unsafe { region.base().add(layout.slots_offset()) };
         Self {
@@ -192,6 +192,11 @@ impl<T: Message> Memory<T> {
             unfinished: layout.unfinished,
             marker: PhantomData,
         }
+    }
+
+    /// Where the region begins.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.header.cast()
     }
 
     #[inline(always)]

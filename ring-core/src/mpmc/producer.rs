@@ -291,17 +291,15 @@ impl<T: Message, R: Region> Producer<T, R> {
 
     /// What the word of the slot at the tail says.
     fn judge(&self, word: u64) -> Found {
-        let laps = self.seat.memory.laps();
-        let there = laps.position(word, self.tail);
-        match (laps.ahead(word, self.tail), self.seat.memory.state(word)) {
-            (_, State::Closed) => Found::Stop(PushError::Closed(())),
-            // A lap later than a slot that carried a message, all before that are claimed.
-            (1.., State::Free) => {
-                Found::ClaimedUpTo(there.wrapping_sub(self.seat.memory.depth()).wrapping_add(1))
-            }
-            (0.., State::Writing(_) | State::Full | State::Reading(_)) => {
-                Found::ClaimedUpTo(there.wrapping_add(1))
-            }
+        let memory = &self.seat.memory;
+        let (laps, state) = (memory.laps(), memory.state(word));
+        if state == State::Closed {
+            return Found::Stop(PushError::Closed(()));
+        }
+        if let Some(position) = laps.claimed_up_to(self.tail, word, state) {
+            return Found::ClaimedUpTo(position);
+        }
+        match (laps.ahead(word, self.tail), state) {
             (-1, State::Full) => Found::Stop(PushError::Full(())),
             (-1, State::Writing(_) | State::Reading(_)) => Found::Stop(PushError::Busy(())),
             // Also a slot that became free just now: another look decides.

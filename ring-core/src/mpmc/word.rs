@@ -86,6 +86,36 @@ impl Laps {
     pub(super) fn position(self, word: u64, near: u64) -> u64 {
         near.wrapping_add_signed(self.ahead(word, near) << self.shift)
     }
+
+    /// Up to which position, behind `position`, all were claimed for writing, as far as the word of its slot tells, which
+    /// says `state`. None: it does not say that `position` was.
+    pub(super) fn claimed_up_to(self, position: u64, word: u64, state: State) -> Option<u64> {
+        let behind_there = self.position(word, position).wrapping_add(1);
+        match (self.ahead(word, position), state) {
+            // A lap later than a slot that carried a message, all before that are claimed.
+            (1.., State::Free | State::Closed) => Some(behind_there.wrapping_sub(1 << self.shift)),
+            (0.., State::Writing(_) | State::Full | State::Reading(_)) => Some(behind_there),
+            _ => None,
+        }
+    }
+
+    /// Up to which position, behind `position`, all were claimed for reading or given up, as far as the word of its slot
+    /// tells, which says `state`. None: it does not say that `position` was.
+    pub(super) fn done_up_to(self, position: u64, word: u64, state: State) -> Option<u64> {
+        let behind_there = self.position(word, position).wrapping_add(1);
+        match (self.ahead(word, position), state) {
+            (0.., State::Reading(_)) => Some(behind_there),
+            // Claimed by a producer, which gets no further than a lap beyond the first message that waits.
+            (1.., State::Writing(_) | State::Full) => Some(behind_there.wrapping_sub(1 << self.shift)),
+            // The same for the position a lap before, which may have been given up and never carried a message. The
+            // slot at `position` is done with in any case.
+            (ahead @ 1.., State::Free | State::Closed) => {
+                let laps = ahead.saturating_sub(2).max(0) as u64;
+                Some(position.wrapping_add(1).wrapping_add(laps << self.shift))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

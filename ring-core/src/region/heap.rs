@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 use super::{REGION_ALIGN, Region, TrustedRegion};
+use crate::Role;
 
 /// A zeroed box in the heap for a ring within one process.
 ///
@@ -80,6 +81,10 @@ unsafe impl<R: Region + ?Sized> Region for Arc<R> {
 
     fn bytes(&self) -> usize {
         (**self).bytes()
+    }
+
+    fn owner_process(&self, role: Role) -> u32 {
+        (**self).owner_process(role)
     }
 }
 

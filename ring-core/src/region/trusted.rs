@@ -9,6 +9,7 @@
 use core::ptr::NonNull;
 
 use super::{Region, TrustedRegion};
+use crate::Role;
 
 /// A region shared with a peer that the caller vouches for; the ring's grants give `&T` into the slots.
 #[derive(Debug)]
@@ -35,6 +36,10 @@ unsafe impl<R: Region> Region for Trusted<R> {
 
     fn bytes(&self) -> usize {
         self.0.bytes()
+    }
+
+    fn owner_process(&self, role: Role) -> u32 {
+        self.0.owner_process(role)
     }
 }
 

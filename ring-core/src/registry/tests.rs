@@ -6,10 +6,11 @@
 #![allow(unsafe_code)]
 
 use alloc::sync::Arc;
+use core::ptr::NonNull;
 
 use crate::spsc::{Layout, Producer, create};
 use crate::testing::{heap, model, thread};
-use crate::{Liveness, Registry, Role};
+use crate::{Liveness, Owner, Registry, Role};
 
 #[test]
 fn a_successor_sees_all_that_the_gone_owner_wrote() {
@@ -38,17 +39,26 @@ fn a_successor_sees_all_that_the_gone_owner_wrote() {
     });
 }
 
+fn owner(incarnation: u64) -> Owner {
+    Owner { incarnation, held: true, process: 0 }
+}
+
 #[test]
 fn only_what_was_declared_gone_is() {
     model(|| {
-        let registry = Registry::<2>::new();
+        let (registry, ring) = (Registry::<2>::new(), NonNull::dangling());
         let roles = [Role::Producer, Role::Consumer, Role::Participant(1), Role::Participant(2)];
         for role in roles {
-            assert!(!registry.is_gone(role, 1));
+            assert!(!registry.is_gone(ring, role, owner(1)));
             // SAFETY: there is no ring.
             unsafe { registry.declare_gone(role, 3) };
-            assert!(registry.is_gone(role, 2) && registry.is_gone(role, 3) && !registry.is_gone(role, 4));
+            assert_eq!(
+                [2, 3, 4].map(|number| registry.is_gone(ring, role, owner(number))),
+                [true, true, false]
+            );
         }
-        assert!(!registry.is_gone(Role::Participant(0), 1) && !registry.is_gone(Role::Participant(3), 1));
+        for beyond in [Role::Participant(0), Role::Participant(3)] {
+            assert!(!registry.is_gone(ring, beyond, owner(1)));
+        }
     });
 }

@@ -355,8 +355,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
     fn return_credit(&mut self, done: u64) {
         if self.credit != done {
             self.credit = done;
-            // ORDERING: Release (R2): the reading of the slots is over; pairs with A2 in Producer::room and
-            // Producer::take_over.
+            // ORDERING: Release (R2): the reading of the slots is over; pairs with A2 in Producer::room,
+            // Producer::take_over and Layout::progress.
             self.memory.header().credit.credit.store(done, Ordering::Release);
         }
     }

@@ -26,6 +26,9 @@ pub(super) struct SlotEnd {
     tracker: Tracker,
 }
 
+/// A distance between positions that leads forward is at most this; a longer one leads back.
+const LAST_AHEAD: u64 = u64::MAX / 2;
+
 /// Addresses and private copies of the shape. The handle that has it keeps the region.
 #[derive(Debug)]
 pub(super) struct Memory<T> {
@@ -76,7 +79,7 @@ impl<T: Message> Memory<T> {
     }
 
     /// The addresses for a region that is known to be long enough.
-    fn over(region: &impl Region, layout: &Layout<T>) -> Self {
+    pub(super) fn over(region: &impl Region, layout: &Layout<T>) -> Self {
         let header = region.base().cast::<Header>();
         // SAFETY: the region holds the header and the slots.
         let slots = unsafe { header.add(1) }.cast();
@@ -124,9 +127,18 @@ impl<T: Message> Memory<T> {
     }
 
     /// Number of published messages from `from` on, where nobody overwrites them meanwhile.
-    ///
-    /// In `from .. from + depth` the published positions come first, so a binary search finds their end.
     pub(super) fn published_from(&self, from: u64) -> Result<u64, Error> {
+        let published = self.find_tail(from)?.wrapping_sub(from);
+        if published > self.depth() { Err(Error::Corrupted) } else { Ok(published) }
+    }
+
+    /// The tail, from a position `from` that was credited, and may be credited no longer. Looks at log2(depth) slots or
+    /// one more.
+    ///
+    /// In `from .. from + depth` the published positions come first, so a binary search finds their end. When both sides
+    /// go on meanwhile, the word of a later position can be there. Nobody could publish it before a position behind
+    /// `from` was credited, so the tail has reached it since.
+    pub(super) fn find_tail(&self, from: u64) -> Result<u64, Error> {
         let (mut low, mut high) = (0, self.depth());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -136,10 +148,13 @@ impl<T: Message> Memory<T> {
             match self.slot(position).sequence().load(Ordering::Acquire) {
                 word if word == position => low = middle + 1,
                 word if word == self.lap_before(position) => high = middle,
-                _ => return Err(Error::Corrupted),
+                word => match word.wrapping_sub(position) {
+                    ahead @ 1..=LAST_AHEAD if ahead & self.mask == 0 => return Ok(word.wrapping_add(1)),
+                    _ => return Err(Error::Corrupted),
+                },
             }
         }
-        Ok(low)
+        Ok(from.wrapping_add(low))
     }
 }
 

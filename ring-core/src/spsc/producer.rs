@@ -224,7 +224,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// # Ok::<(), ring_core::Error>(())
     /// ```
     pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty.
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
+        // Layout::progress.
         self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 
@@ -313,7 +314,7 @@ impl<T: Message, R: Region> Producer<T, R> {
     #[inline(always)]
     pub(super) fn publish(&mut self, slot: Slot<T>) {
         // ORDERING: Release (R1): the message written above; pairs with A1 in Consumer::poll, Consumer::pop_slice and
-        // Memory::published_from.
+        // Memory::find_tail.
         slot.sequence().store(slot.position, Ordering::Release);
         // Beyond the limit lie messages that the consumer has not read.
         if self.limit.wrapping_sub(slot.position) > self.ahead {

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Consumer, Delivery, Layout, PopError, Producer, PushError, create};
+use crate::inspect::tests::watch;
 use crate::testing::{heap, model, scaled, thread};
 use crate::{HeapRegion, Message};
 
@@ -238,4 +239,24 @@ fn what_is_counted_can_be_popped() {
         }
         sender.join().unwrap();
     });
+}
+
+#[test]
+fn a_ring_is_seen_going_on() {
+    for depth in [1, 2] {
+        model(move || {
+            let layout = Layout::<u64>::new(depth).unwrap();
+            let region = heap(layout.bytes());
+            let (mut producer, consumer) = create(Arc::clone(&region), &layout).unwrap();
+            let mut consumer = consumer.delivery(Delivery::AtMostOnce);
+            let messages = scaled(depth + 1, 10_000);
+            watch(&region, depth, messages, move || {
+                for value in 0..messages {
+                    producer.try_push(value).unwrap();
+                    assert_eq!(consumer.try_pop(), Ok(value));
+                }
+                producer.close();
+            });
+        });
+    }
 }
