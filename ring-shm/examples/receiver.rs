@@ -1,4 +1,4 @@
-//! Attaches to the ring that `sender` makes and pops its messages.
+//! Pops the messages of the ring that `sender` makes.
 
 use core::time::Duration;
 
@@ -13,8 +13,7 @@ fn main() {
 }
 
 fn receive() -> Result<(), Error> {
-    let segment = Options::new().attach("/quotes", Duration::from_secs(10))?;
-    let mut quotes = Consumer::<[u64; 7], _>::attach(&segment)?;
+    let mut quotes: Consumer<[u64; 7], _> = Options::new().attach_ring("/quotes", Duration::from_secs(10))?;
     let (mut count, mut sum) = (0_u64, 0_u64);
     loop {
         match quotes.try_pop() {
@@ -28,5 +27,5 @@ fn receive() -> Result<(), Error> {
         }
     }
     println!("{count} quotes, their numbers add up to {sum}");
-    segment.unlink()
+    quotes.region().unlink()
 }

@@ -1,4 +1,6 @@
-//! Creates a ring in a shared segment and pushes messages into it. Start `receiver` beside it.
+//! Makes a ring in a shared segment and pushes messages into it. Start `receiver` beside it.
+
+use core::time::Duration;
 
 use ring_core::spsc::{Layout, Producer, PushError};
 use ring_shm::{Error, Options};
@@ -11,15 +13,13 @@ fn main() {
 }
 
 fn send() -> Result<(), Error> {
-    // A ring of 1,024 messages of 56 bytes, in a segment of its own.
-    let layout = Layout::<[u64; 7]>::new(1024)?;
-    let new = Options::new().create("/quotes", layout.bytes())?;
-    layout.init(&new)?;
-    let segment = new.publish();
-    println!("{}", segment.report());
+    // A ring of 1,024 messages of 56 bytes, in a segment of its own: a new one, or that of a sender that was killed.
+    let layout = Layout::new(1024)?;
+    let mut quotes: Producer<[u64; 7], _> =
+        Options::new().open_ring("/quotes", &layout, Duration::from_secs(1))?;
+    println!("{}", quotes.region().report());
 
-    let mut quotes = Producer::<[u64; 7], _>::attach(&segment)?;
-    for number in 0..1_000_000 {
+    for number in quotes.tail()..1_000_000 {
         let quote = [number, 2, 3, 4, 5, 6, 7];
         while let Err(error) = quotes.try_push(quote) {
             assert!(matches!(error, PushError::Full(_)), "the receiver broke the ring: {error}");

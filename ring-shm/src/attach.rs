@@ -5,23 +5,22 @@ use core::time::Duration;
 use crate::header::Header;
 use crate::mapping::Mapping;
 use crate::name::Name;
-use crate::place::{Found, Places};
+use crate::place;
 use crate::sys::{self, FileSystemKind, Status};
 use crate::wait::Wait;
-use crate::{Descriptor, Error, Options, Segment};
+use crate::{Descriptor, Error, Options, Segment, lock};
 
 pub(crate) fn named(options: &Options, name: &str, timeout: Duration) -> Result<Segment, Error> {
     let name = Name::new(name)?;
-    let places = Places::open()?;
     let check_owner = |status: &Status| check_owner(options, status.owner);
     let mut wait = Wait::new(timeout);
     loop {
         // Opened anew each time, since a creator that gave up may be followed by another.
-        let not_yet = match places.find(&name)? {
-            Found::Nothing => Error::Missing,
-            Found::Unfinished => Error::NotReady { timeout },
-            Found::File(descriptor) => match Candidate::look(&descriptor, check_owner)? {
+        let not_yet = match place::find(&name)? {
+            None => Error::Missing,
+            Some(descriptor) => match Candidate::look(&descriptor, check_owner)? {
                 None => Error::NotReady { timeout },
+                Some(_) if !join_users(&descriptor)? => Error::Missing,
                 Some(candidate) => return candidate.take(options, descriptor, Some(name)),
             },
         };
@@ -52,6 +51,19 @@ pub(crate) fn descriptor(
     }
 }
 
+/// Maps an open file for who looks and is no user: it neither keeps others from removing the segment nor waits.
+pub(crate) fn observe(options: &Options, descriptor: Descriptor, name: Name) -> Result<Segment, Error> {
+    match Candidate::look(&descriptor, |status| check_owner(options, status.owner))? {
+        Some(candidate) => candidate.take(options, descriptor, Some(name)),
+        None => Err(Error::NotReady { timeout: Duration::ZERO }),
+    }
+}
+
+/// Joins the users of a named segment. False: it was removed because it had none, or is being removed.
+fn join_users(descriptor: &Descriptor) -> Result<bool, Error> {
+    lock::join_users(descriptor).map_err(|error| Error::os("lock the segment as its user", error))
+}
+
 /// Whoever owns a file can truncate it, whatever its mode says, and anybody can make one in /dev/shm first.
 fn check_owner(options: &Options, owner: u32) -> Result<(), Error> {
     const ROOT: u32 = 0;
@@ -61,24 +73,12 @@ fn check_owner(options: &Options, owner: u32) -> Result<(), Error> {
     }
 }
 
-/// Whether a file with holes may yet become a segment.
-///
-/// A creator reserves all memory before it writes anything: if the header says that the segment is ready, then
-/// somebody has enlarged the file since, or made the holes. It is read by a call, since to touch a mapping would
-/// mean to allocate, and to die where that fails.
-fn check_holes(descriptor: &Descriptor, file_bytes: usize, page_bytes: usize) -> Result<(), Error> {
+/// Checks the header of a file that has holes. It is read by a call, since to touch a mapping would mean to allocate, and
+/// to die where that fails.
+fn check_header(descriptor: &Descriptor, file_bytes: usize, page_bytes: usize) -> Result<(), Error> {
     let mut bytes = [0; size_of::<Header>()];
     sys::read_start(descriptor, &mut bytes).map_err(|error| Error::os("read the header", error))?;
-    // Looked at once more: the creator may have reserved the memory after the first look, and published before
-    // the header was read.
-    let status = sys::status(descriptor).map_err(|error| Error::os("examine the segment", error))?;
-    if !status.has_holes() || status.file_bytes != file_bytes as u64 {
-        return Ok(());
-    }
-    match Header::from_bytes(&bytes).read(file_bytes, page_bytes)? {
-        None => Ok(()),
-        Some(_) => Err(Error::Corrupted { field: "reserved memory", found: status.reserved_bytes }),
-    }
+    Header::from_bytes(&bytes).read(file_bytes, page_bytes).map(drop)
 }
 
 /// A published segment, mapped and checked.
@@ -103,7 +103,6 @@ impl Candidate {
         check_trust(&status)?;
         let page_bytes = usize::try_from(found.page_bytes).unwrap_or(0);
         let file_bytes = match status.file_bytes {
-            0 => return Ok(None),
             file_bytes if file_bytes < HEADER_BYTES => {
                 return Err(Error::TooSmall { file_bytes, needed_bytes: HEADER_BYTES });
             }
@@ -111,7 +110,10 @@ impl Candidate {
                 .map_err(|_| Error::NoSpace { bytes: file_bytes, source: crate::Errno::NOMEM })?,
         };
         if status.has_holes() {
-            return check_holes(descriptor, file_bytes, page_bytes).map(|()| None);
+            check_header(descriptor, file_bytes, page_bytes)?;
+            // A creator reserves all memory before it writes anything: somebody has enlarged the file since, or made
+            // the holes.
+            return Err(Error::Corrupted { field: "reserved memory", found: status.reserved_bytes });
         }
         let mapping =
             Mapping::new(descriptor, file_bytes).map_err(|error| Error::os("map the segment", error))?;

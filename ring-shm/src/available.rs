@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 
 use crate::lines::Lines;
+use crate::short_path::ShortPath;
 use crate::sys;
 
 const TABLE: &CStr = c"/proc/meminfo";
@@ -16,6 +17,28 @@ pub(crate) fn available_bytes() -> Option<u64> {
 fn estimate() -> Option<u64> {
     let table = sys::open_to_read(TABLE).ok()?;
     sum(Lines::new(|rest| sys::read(&table, rest).unwrap_or(0)))
+}
+
+/// Bytes of one NUMA node that can be used before the kernel has to kill somebody, roughly: what is free, and what it
+/// can read again from files.
+pub(crate) fn available_on_node_bytes(node: u32) -> Option<u64> {
+    let path = ShortPath::new(format_args!("/sys/devices/system/node/node{node}/meminfo"))?;
+    let table = sys::open_to_read(path.as_c_str()).ok()?;
+    sum_of_node(Lines::new(|rest| sys::read(&table, rest).unwrap_or(0)))
+}
+
+/// Of lines like "Node 0 MemFree: 1 kB".
+fn sum_of_node<R: FnMut(&mut [u8]) -> usize>(mut lines: Lines<R>) -> Option<u64> {
+    let fields = ["MemFree:", "Active(file):", "Inactive(file):", "SReclaimable:"];
+    let mut found_kib = [None; 4];
+    while let Some(line) = lines.next() {
+        let line = core::str::from_utf8(line).unwrap_or_default();
+        let line = line.splitn(3, ' ').nth(2).unwrap_or_default();
+        for (found_kib, field) in found_kib.iter_mut().zip(fields) {
+            *found_kib = kib(line, field).or(*found_kib);
+        }
+    }
+    found_kib.into_iter().try_fold(0_u64, |sum, kib| sum.checked_add(kib?))?.checked_mul(1024)
 }
 
 /// Memory without swapping, and room to swap out to.

@@ -7,7 +7,7 @@ use crate::sys;
 
 /// An error number of the operating system.
 ///
-/// The constants name the numbers that the calls behind a segment return; others are possible, and print as
+/// The constants name the numbers that the calls behind this crate return; others are possible, and print as
 /// well.
 ///
 /// ```
@@ -57,6 +57,23 @@ impl Errno {
     pub const NOSYS: Self = Self(libc::ENOSYS);
     /// A symbolic link where a file was expected.
     pub const LOOP: Self = Self(libc::ELOOP);
+    /// The other side has closed the connection, and nothing can be sent any more.
+    pub const PIPE: Self = Self(libc::EPIPE);
+    /// The other side has closed the connection without having read all of it.
+    pub const CONNRESET: Self = Self(libc::ECONNRESET);
+    /// Nobody listens on the socket.
+    pub const CONNREFUSED: Self = Self(libc::ECONNREFUSED);
+    /// Something is at the socket's path already.
+    pub const ADDRINUSE: Self = Self(libc::EADDRINUSE);
+    /// Another kind of socket.
+    pub const PROTOTYPE: Self = Self(libc::EPROTOTYPE);
+    /// Too many descriptors are on their way over sockets (RLIMIT_NOFILE).
+    pub const TOOMANYREFS: Self = Self(libc::ETOOMANYREFS);
+
+    /// Whether the call might succeed if others had less open or in use.
+    pub(crate) fn is_exhaustion(self) -> bool {
+        matches!(self, Self::MFILE | Self::NFILE | Self::NOMEM)
+    }
 
     /// Whether a call that locks memory returns this where the process has reached its limit.
     pub(crate) fn is_lock_limit(self) -> bool {

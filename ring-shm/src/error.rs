@@ -1,10 +1,14 @@
-//! What can go wrong when a segment is made, attached to or removed.
+//! What can go wrong when a segment is made, attached to, passed on or removed.
 
+use core::fmt;
 use core::time::Duration;
 
-use crate::Errno;
+use ring_core::{Kind, Role};
 
-/// Why a segment could not be made, attached to or removed.
+use crate::Errno;
+use crate::report::Size;
+
+/// Why a segment could not be made, attached to, passed on or removed.
 ///
 /// A creation that fails leaves neither a name nor memory behind. What the kernel said is the
 /// [`source`](core::error::Error::source) of an error, and not in its text.
@@ -16,9 +20,9 @@ pub enum Error {
     BadName(#[from] NameFault),
     /// A segment of this name exists.
     #[error(
-        "a segment of this name exists: attach to it and, where a ring's role is held by a dead process, take that \
-         over; or remove it with `ring_shm::unlink` (or `rm` its file in /dev/shm), create it anew and restart \
-         every process that still has the old one"
+        "a segment of this name exists: attach to it, which takes the role of a dead process over, or have \
+         `Options::open_ring` do the one or the other; or remove it with `ring_shm::unlink` or `ring-shm clean`, \
+         create it anew and restart every process that still has the old one"
     )]
     Exists,
     /// No segment of this name is there, or was there during the whole wait of an attach.
@@ -30,7 +34,7 @@ pub enum Error {
     /// The segment exists, and its creator did not publish it within the time-out.
     #[error(
         "the segment exists but was not published within {timeout:?}: wait longer if its creator still runs, \
-         else unlink it and create it anew"
+         else create it anew"
     )]
     NotReady {
         /// How long the caller was willing to wait.
@@ -38,13 +42,15 @@ pub enum Error {
     },
     /// The name belongs to another segment now, which was left alone.
     #[error(
-        "the name belongs to another segment by now: nothing to remove, whoever made the new one uses it"
+        "the name belongs to another segment by now, which was left alone: if that is the one you want, look it up \
+         anew"
     )]
     Replaced,
     /// The file is smaller than its header, or smaller than its header says. It was not touched beyond its
     /// end.
     #[error(
-        "the file has {file_bytes} bytes and must have {needed_bytes}: it is no segment, or somebody truncated it: use another name, or create it anew"
+        "the file has {file_bytes} bytes and must have {needed_bytes}, so it is no segment, or somebody truncated \
+         it: use another name, or create it anew"
     )]
     TooSmall {
         /// Bytes that the file has.
@@ -115,7 +121,8 @@ pub enum Error {
     },
     /// This user may not do that.
     #[error(
-        "no permission to {operation}: run as its owner, or, to open it, have its creator give it a mode like 0660"
+        "no permission to {operation}: run as its owner, or, to open it, have its creator give it a mode like 0660, be in \
+         his group, and name him with `Options::trust_owner`"
     )]
     NoPermission {
         /// What was refused.
@@ -124,13 +131,32 @@ pub enum Error {
         source: Errno,
     },
     /// Too few free huge pages, or no way to get at them.
-    #[error(
-        "no 2 MiB pages for {bytes} bytes: raise vm.nr_hugepages (a named segment also needs a \
-         hugetlbfs mount that this user can write), or ask for `Pages::Huge2MiBIfAvailable`"
-    )]
+    #[error("no {} pages for {bytes} bytes: {}", Size(*.page_bytes), huge_pages(*.page_bytes))]
     NoHugePages {
         /// What the segment would take.
         bytes: u64,
+        /// Size of the pages.
+        page_bytes: u64,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The machine has no memory on this NUMA node, or this process may not use it.
+    #[error(
+        "no memory on node {node} for this process: /sys/devices/system/node/has_memory lists the nodes that have \
+         some, Mems_allowed_list in /proc/self/status those that it may use"
+    )]
+    NoSuchNode {
+        /// The node asked for.
+        node: u32,
+    },
+    /// The kernel cannot bind memory to a NUMA node, or a sandbox forbids it.
+    #[error(
+        "could not bind memory to node {node}: allow `mbind` in the sandbox of this process (of Docker: `--cap-add \
+         SYS_NICE`), or ask for no node where the kernel has no NUMA policies (huge pages need Linux 5.14)"
+    )]
+    CannotBind {
+        /// The node asked for.
+        node: u32,
         /// What the kernel said.
         source: Errno,
     },
@@ -144,6 +170,78 @@ pub enum Error {
         bytes: u64,
         /// What the kernel said.
         source: Errno,
+    },
+    /// Somebody else has claimed the role.
+    #[error("the {role} is taken{}: end that process, or wait until it ends", By(*.process))]
+    RoleTaken {
+        /// The role.
+        role: Role,
+        /// The process that has it, as it says itself and by the number in its own process namespace. Until it has attached
+        /// to the ring: 0, or the process that was killed before it.
+        process: u32,
+    },
+    /// The ring in the segment has no such role.
+    #[error("a ring of this kind has no {role}: take another role, or check the name of the segment")]
+    NoSuchRole {
+        /// The role.
+        role: Role,
+    },
+    /// A role of an anonymous segment can only be claimed on a descriptor of its own, and that comes from /proc.
+    #[error(
+        "cannot open an anonymous segment once more without /proc: mount it, or have a server pass the role, which \
+         needs none"
+    )]
+    NoProc {
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The path is longer than the kernel takes for a socket.
+    #[error(
+        "the socket's path has {bytes} bytes and can have 107: use a shorter one, or one relative to the working \
+         directory"
+    )]
+    SocketPathTooLong {
+        /// Bytes of the path.
+        bytes: usize,
+    },
+    /// Something is at the socket's path that is not the rest of a server that has ended. It was left alone.
+    #[error(
+        "the socket's path is taken: stop the server that listens there, remove what is there if it is no socket, \
+         or use another path"
+    )]
+    SocketInUse,
+    /// Another process did not do its part within the time-out.
+    #[error("could not {operation} in time: {}", delay(*.source))]
+    TimedOut {
+        /// What was waited for.
+        operation: &'static str,
+        /// What the kernel said last.
+        source: Errno,
+    },
+    /// The process at the other end of a connection is not of the user that was required.
+    #[error(
+        "the other side runs as user {uid}, who is not the one that `Options::peer_user` asks for: see who is there"
+    )]
+    ForeignPeer {
+        /// Its effective user.
+        uid: u32,
+    },
+    /// The server at the path has another kind of ring.
+    #[error("the server has a ring of kind {found}: take a side of that, or check the path")]
+    OtherRing {
+        /// What it has.
+        found: Kind,
+    },
+    /// The other side of a connection is gone.
+    #[error("the other side closed the connection, or ended: see why, then connect again")]
+    Disconnected,
+    /// The other side of a connection sent what it never should. Descriptors that came with it were closed.
+    #[error(
+        "the other side sent {fault}: build both sides alike, and see that only these two use the socket"
+    )]
+    BadMessage {
+        /// What is wrong with it.
+        fault: &'static str,
     },
     /// The ring in the segment could not be made or attached to.
     #[error(transparent)]
@@ -171,6 +269,9 @@ pub enum NameFault {
     /// A slash after the first character.
     #[error("the name has a slash within: only a leading one is allowed, since names have no directories")]
     Slash,
+    /// It begins as names do under which segments are made.
+    #[error("names that begin with `.ring-shm-` are those of segments that are being made: choose another")]
+    Reserved,
     /// A zero byte.
     #[error("the name holds a zero byte: remove that")]
     Zero,
@@ -179,11 +280,52 @@ pub enum NameFault {
     Dots,
 }
 
+/// Who has a role, if it is known.
+struct By(u32);
+
+impl fmt::Display for By {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            process => write!(formatter, " by process {process}"),
+        }
+    }
+}
+
 /// What to do where there is no room.
 fn room(errno: Errno) -> &'static str {
     match errno {
         Errno::FBIG => "ask for less, or raise RLIMIT_FSIZE (`ulimit -f`) if that is the limit",
+        Errno::NOMEM => {
+            "free some memory, raise RLIMIT_AS (`ulimit -v`) if that is the limit, or ask for less"
+        }
         _ => "free some memory or /dev/shm, enlarge it, or ask for less",
+    }
+}
+
+/// What to do about another process that is late.
+fn delay(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT => "nothing is at the path: check it, and that the server has started",
+        Errno::CONNREFUSED => "nobody listens at the path: check it, and start the server again",
+        Errno::ACCES => "a server began to open its socket and did not end: see whether it still runs",
+        _ => "see whether the other process still runs and is not stopped, or wait longer",
+    }
+}
+
+/// How to get huge pages.
+fn huge_pages(page_bytes: u64) -> &'static str {
+    match page_bytes {
+        0x4000_0000 => {
+            "raise /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages, or, where memory is too scattered for \
+             that, boot with `hugepagesz=1G hugepages=N` (a named segment also needs a hugetlbfs mount with \
+             pagesize=1G that this user can write), or ask for `Pages::Huge1GiBIfAvailable`"
+        }
+        _ => {
+            "raise /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages, which mostly is vm.nr_hugepages (a named \
+             segment also needs a hugetlbfs mount with pagesize=2M that this user can write), or ask for \
+             `Pages::Huge2MiBIfAvailable`"
+        }
     }
 }
 
@@ -193,7 +335,11 @@ fn remedy(errno: Errno) -> &'static str {
         Errno::MFILE => "close some files, or raise RLIMIT_NOFILE (`ulimit -n`)",
         Errno::NFILE => "have some program close its files, or raise fs.file-max",
         Errno::NOMEM => "free some memory, or raise RLIMIT_AS (`ulimit -v`) or vm.max_map_count",
-        Errno::NOENT => "mount a tmpfs on /dev/shm",
+        Errno::NOENT => "make the directory that is missing; /dev/shm takes a tmpfs mounted on it",
+        Errno::PROTOTYPE => "another kind of socket is at the path: check the path",
+        Errno::TOOMANYREFS => {
+            "have receivers take what was sent to them, or raise RLIMIT_NOFILE (`ulimit -n`)"
+        }
         Errno::ROFS => "mount the file system writable",
         Errno::FAULT => "somebody truncated the segment, create it anew",
         Errno::NOSYS => "allow the call in the sandbox of this process",
@@ -202,6 +348,12 @@ fn remedy(errno: Errno) -> &'static str {
 }
 
 impl Error {
+    /// Whether it passes when somebody gives a role back.
+    pub(crate) fn is_occupied(&self) -> bool {
+        use ring_core::Error::{Taken, TooManyParticipants};
+        matches!(self, Self::RoleTaken { .. } | Self::Ring(Taken { .. } | TooManyParticipants { .. }))
+    }
+
     /// An error of the call that does `operation`, sorted by its number.
     pub(crate) fn os(operation: &'static str, source: Errno) -> Self {
         match source {

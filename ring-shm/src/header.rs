@@ -5,14 +5,15 @@
 //!
 //! | offset | field | content |
 //! |---|---|---|
-//! | 0 | magic | "ring-shm" on a little-endian machine; 0 before the header is written |
+//! | 0 | magic | "ring-shm" on a little-endian machine, before the file has its name |
 //! | 8 | ready | "is-ready" once the segment is published; anything else before |
 //! | 16 | version | of this layout: 1 |
 //! | 24 | architecture | `ring_core::ARCHITECTURE` |
 //! | 32 | data offset | where the data begin: 128 |
 //! | 40 | data bytes | how long they are |
 //! | 48 | page bytes | size of the pages behind the segment |
-//! | 56–127 | reserved | 0, not read |
+//! | 56 | created | when it was made: nanoseconds since 1970; told, not checked |
+//! | 64–127 | reserved | 0, not read |
 //!
 //! The file is exactly header and data, rounded up to whole pages, all of them with memory behind them.
 //!
@@ -21,12 +22,13 @@
 //! | R1 → A1 | the ready word at publish | the ready word at attach | the header, and the data as initialised |
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 
 use memoffset::offset_of;
 use ring_core::{ARCHITECTURE, REGION_ALIGN};
 use static_assertions::{const_assert, const_assert_eq};
 
-use crate::Error;
+use crate::{Error, sys};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ring-shm");
 const READY: u64 = u64::from_le_bytes(*b"is-ready");
@@ -46,7 +48,8 @@ pub(crate) struct Header {
     data_offset: AtomicU64,
     data_bytes: AtomicU64,
     page_bytes: AtomicU64,
-    _reserved: [AtomicU64; 9],
+    created: AtomicU64,
+    _reserved: [AtomicU64; 8],
 }
 
 const_assert_eq!(size_of::<Header>(), 128);
@@ -59,7 +62,8 @@ const_assert_eq!(offset_of!(Header, architecture), 24);
 const_assert_eq!(offset_of!(Header, data_offset), 32);
 const_assert_eq!(offset_of!(Header, data_bytes), 40);
 const_assert_eq!(offset_of!(Header, page_bytes), 48);
-const_assert_eq!(offset_of!(Header, _reserved), 56);
+const_assert_eq!(offset_of!(Header, created), 56);
+const_assert_eq!(offset_of!(Header, _reserved), 64);
 
 /// Lengths that fit together: a private, checked copy of what the header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,18 +100,44 @@ impl Header {
             data_offset: next(),
             data_bytes: next(),
             page_bytes: next(),
+            created: next(),
             _reserved: Default::default(),
         }
     }
 
+    /// Whether the bytes are those of a segment, published or not; or else the first word.
+    pub(crate) fn check_magic(&self) -> Result<(), u64> {
+        // ORDERING: Relaxed: tells a foreign file from a segment; nothing else is read because of it.
+        match self.magic.load(Ordering::Relaxed) {
+            found if found == MAGIC || found == MAGIC.swap_bytes() => Ok(()),
+            found => Err(found),
+        }
+    }
+
+    /// Whether a private copy says that the segment was published.
+    pub(crate) fn is_published(&self) -> bool {
+        // ORDERING: Relaxed: of a private copy.
+        let ready = self.ready.load(Ordering::Relaxed);
+        ready == READY || ready == READY.swap_bytes()
+    }
+
+    /// When the segment was made, since 1970, as a private copy says it. None: in another byte order, or not told.
+    pub(crate) fn created(&self) -> Option<Duration> {
+        // ORDERING: Relaxed: of a private copy.
+        let (magic, created) = (self.magic.load(Ordering::Relaxed), self.created.load(Ordering::Relaxed));
+        (magic == MAGIC && created != 0).then_some(Duration::from_nanos(created))
+    }
+
     /// Describes the segment. Only its creator calls this, before `publish`.
     pub(crate) fn write(&self, layout: &Layout) {
+        let created = u64::try_from(sys::since_1970().as_nanos()).unwrap_or(0);
         let words = [
             (&self.version, VERSION),
             (&self.architecture, ARCHITECTURE),
             (&self.data_offset, DATA_OFFSET as u64),
             (&self.data_bytes, layout.data_bytes as u64),
             (&self.page_bytes, layout.page_bytes as u64),
+            (&self.created, created),
             (&self.magic, MAGIC),
         ];
         for (word, value) in words {
@@ -125,10 +155,9 @@ impl Header {
     /// Reads and checks the header of a mapped file of `file_bytes` in pages of `page_bytes`; `None` if its
     /// creator is not done.
     pub(crate) fn read(&self, file_bytes: usize, page_bytes: usize) -> Result<Option<Layout>, Error> {
-        // ORDERING: Relaxed: tells a foreign file from an unfinished one; nothing else is read because of it.
+        // ORDERING: Relaxed: tells a foreign file from a segment; nothing else is read because of it.
         match self.magic.load(Ordering::Relaxed) {
             MAGIC => {}
-            0 => return Ok(None),
             found if found == MAGIC.swap_bytes() => {
                 let found = read(&self.architecture).swap_bytes();
                 return Err(Error::WrongArchitecture { found, expected: ARCHITECTURE });

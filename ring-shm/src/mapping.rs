@@ -52,14 +52,31 @@ impl Mapping {
         unsafe { self.address.add(DATA_OFFSET) }
     }
 
-    /// Makes every page present and writable, so that no later access faults.
+    /// Has the pages come from one NUMA node. Nothing may have been reserved yet.
+    pub(crate) fn bind(&self, node: u32) -> Result<(), Errno> {
+        sys::numa::bind(self.address, self.bytes, node)
+    }
+
+    /// On which nodes the pages lie: see [`sys::numa::locate`].
+    pub(crate) fn locate(&self, page_bytes: usize, tell: impl FnMut(Option<u32>)) -> Result<(), Errno> {
+        sys::numa::locate(self.address, self.bytes, page_bytes, tell)
+    }
+
+    /// Makes every page present and writable, allocating what is missing. [`Errno::INVAL`] on Linux before 5.14.
+    pub(crate) fn allocate(&self) -> Result<(), Errno> {
+        sys::populate(self.address, self.bytes)
+    }
+
+    /// Makes every page present and writable, so that no later access faults. All must have been reserved.
     pub(crate) fn populate(&self, page_bytes: usize) -> Result<(), Errno> {
-        match sys::populate(self.address, self.bytes) {
+        match self.allocate() {
             // Linux before 5.14.
-            Err(Errno::INVAL) => self.touch(page_bytes),
-            result => return result,
+            Err(Errno::INVAL) => {
+                self.touch(page_bytes);
+                Ok(())
+            }
+            result => result,
         }
-        Ok(())
     }
 
     pub(crate) fn leave_out_of_core_dumps(&self) -> Result<(), Errno> {
@@ -70,8 +87,10 @@ impl Mapping {
         sys::leave_out_of_forks(self.address, self.bytes)
     }
 
-    pub(crate) fn lock(&self) -> Result<(), Errno> {
-        sys::lock(self.address, self.bytes)
+    /// Keeps the pages in memory: all, or what is touched.
+    pub(crate) fn lock(&self, all: bool) -> Result<(), Errno> {
+        let lock = if all { sys::lock } else { sys::lock_what_is_touched };
+        lock(self.address, self.bytes)
     }
 
     /// Writes to every page what is there already.

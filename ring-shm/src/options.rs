@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Descriptor, Error, NewSegment, Segment, attach, create};
+use crate::{Descriptor, Error, NewSegment, Pages, Segment, attach, create};
 
 /// Makes segments and attaches to them.
 ///
@@ -27,24 +27,14 @@ use crate::{Descriptor, Error, NewSegment, Segment, attach, create};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     pub(crate) pages: Pages,
+    pub(crate) numa_node: Option<u32>,
+    pub(crate) prefault: bool,
     pub(crate) lock: Lock,
     pub(crate) mode: u32,
     pub(crate) trusted_owner: Option<u32>,
+    pub(crate) peer_user: Option<u32>,
     pub(crate) in_core_dumps: bool,
     pub(crate) across_forks: bool,
-}
-
-/// The pages that a new segment is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Pages {
-    /// The system's own: 4 KiB on x86-64 and most others.
-    Base,
-    /// 2 MiB, from the pool that vm.nr_hugepages sets, or else the system's own; the report says which. The
-    /// length is rounded up to whole pages.
-    Huge2MiBIfAvailable,
-    /// 2 MiB, or [`Error::NoHugePages`].
-    Huge2MiBRequired,
 }
 
 /// Whether this process keeps the segment from being swapped out.
@@ -64,9 +54,12 @@ impl Options {
     pub const fn new() -> Self {
         Self {
             pages: Pages::Base,
+            numa_node: None,
+            prefault: true,
             lock: Lock::IfAllowed,
             mode: 0o600,
             trusted_owner: None,
+            peer_user: None,
             in_core_dumps: false,
             across_forks: true,
         }
@@ -76,6 +69,50 @@ impl Options {
     #[must_use]
     pub const fn pages(mut self, pages: Pages) -> Self {
         self.pages = pages;
+        self
+    }
+
+    /// The NUMA node whose memory to make a segment of. Default: that of the CPU on which the kernel finds this thread,
+    /// or what the thread's own policy says.
+    ///
+    /// The [`Report`](crate::Report) then tells how many pages lie there, which it asks of the kernel each time: some
+    /// 0.3 µs a page. No page comes from another node: where this one has too little memory, creating fails. Huge
+    /// pages come from the node's own pool, which /sys/devices/system/node/node*N*/hugepages sets, and what binds them
+    /// is that the creator makes them present, even without [`prefault`](Self::prefault).
+    ///
+    /// Whoever attaches gets what the creator chose, and with this option only counts: no page moves, and none lies on
+    /// a node that does not exist.
+    ///
+    /// ```
+    /// use ring_shm::{Error, Nodes, Options};
+    ///
+    /// match Options::new().numa_node(0).create_anonymous(10_000) {
+    ///     Ok(new) => match new.report().nodes {
+    ///         Nodes::Counted { node, there, elsewhere, .. } => assert_eq!((node, there, elsewhere), (0, 3, 0)),
+    ///         other => println!("{other}"),
+    ///     },
+    ///     // A sandbox, or a kernel that knows no nodes.
+    ///     Err(Error::CannotBind { .. }) => {}
+    ///     Err(error) => return Err(error),
+    /// }
+    /// assert_eq!(Options::new().numa_node(9999).create_anonymous(1).unwrap_err(), Error::NoSuchNode { node: 9999 });
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub const fn numa_node(mut self, node: u32) -> Self {
+        self.numa_node = Some(node);
+        self
+    }
+
+    /// Whether to make every page present in this process now. Default: yes.
+    ///
+    /// Each side has a page table of its own, and without this its first touch of every page is a fault: some 2 µs on
+    /// a virtual machine, for a page of any size, in the middle of a push or a pop. Prefaulting takes half of that a
+    /// page. The memory is reserved in any case. To leave it out pays where somebody attaches to a large segment and
+    /// uses a part of it. Locking then holds each page from its first touch on.
+    #[must_use]
+    pub const fn prefault(mut self, on: bool) -> Self {
+        self.prefault = on;
         self
     }
 
@@ -135,13 +172,25 @@ impl Options {
         self
     }
 
+    /// The user that the process at the other end of a socket must run as, for [`listen`](Self::listen) and
+    /// [`connect_ring`](Self::connect_ring); the kernel says who it is. Default: anybody.
+    ///
+    /// A server's socket lets in whom its [`mode`](Self::mode) lets in. A client's segment is checked whoever sent it; to
+    /// know the server matters where what it writes into the ring does.
+    #[must_use]
+    pub const fn peer_user(mut self, uid: u32) -> Self {
+        self.peer_user = Some(uid);
+        self
+    }
+
     /// Makes a named segment with `bytes` of data, all zero, that nobody can attach to before it is
     /// published.
     ///
     /// The name is "x" or "/x", as for `shm_open`. The segment is a file in /dev/shm, or, with huge pages, on
-    /// the first hugetlbfs mount of the mount table that has pages of 2 MiB; it must exist in neither. All
-    /// its memory is reserved here, and every page made present in this process, so that no later access
-    /// faults. It lives until its name is removed and its last user is gone.
+    /// the first hugetlbfs mount of the mount table that has pages of that size and lets this user make a file.
+    /// None of these places may have the name yet. All its memory is reserved here, and every page made present in this
+    /// process, unless [`prefault`](Self::prefault) says otherwise, so that no later access faults. It lives until its
+    /// name is removed and its last user is gone.
     ///
     /// A segment that does not fit the memory that the kernel calls available is [`Error::NoSpace`]. Only the
     /// limit of a control group is not foreseen: the kernel kills a process of the group that goes beyond it.
@@ -149,8 +198,8 @@ impl Options {
     /// # Errors
     ///
     /// [`Error::BadName`], [`Error::Exists`], [`Error::NoSpace`], [`Error::NoPermission`],
-    /// [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::NotSharedMemory`] if /dev/shm is no
-    /// tmpfs, [`Error::Os`]. A creation that fails leaves nothing behind.
+    /// [`Error::NoHugePages`], [`Error::NoSuchNode`], [`Error::CannotBind`], [`Error::LockedMemoryLimit`],
+    /// [`Error::NotSharedMemory`] if /dev/shm is no tmpfs, [`Error::Os`]. A creation that fails leaves nothing behind.
     pub fn create(&self, name: &str, bytes: usize) -> Result<NewSegment, Error> {
         create::named(self, name, bytes)
     }
@@ -164,15 +213,17 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::LockedMemoryLimit`], [`Error::NoPermission`],
-    /// [`Error::NotSharedMemory`], [`Error::Os`].
+    /// [`Error::NoSpace`], [`Error::NoHugePages`], [`Error::NoSuchNode`], [`Error::CannotBind`],
+    /// [`Error::LockedMemoryLimit`], [`Error::NoPermission`], [`Error::NotSharedMemory`], [`Error::Os`].
     pub fn create_anonymous(&self, bytes: usize) -> Result<NewSegment, Error> {
         create::anonymous(self, bytes)
     }
 
     /// Attaches to a named segment, once it is published; waits for that, in short sleeps, up to `timeout`.
     ///
-    /// With a time-out of zero it looks once. Every page is made present in this process too.
+    /// With a time-out of zero it looks once. Every page is made present in this process too, unless
+    /// [`prefault`](Self::prefault) says otherwise. The name is looked up in /dev/shm and on all hugetlbfs mounts
+    /// with pages that a segment can have.
     ///
     /// The file must belong to this process's effective user, to root, or to whom
     /// [`trust_owner`](Self::trust_owner) names: anybody may have made a file of this name first.

@@ -1,48 +1,66 @@
-//! Where named segments live: /dev/shm, and the first hugetlbfs mount with pages of 2 MiB.
+//! Where named segments live: /dev/shm, and every hugetlbfs mount with pages that a segment can have.
 
 use core::ffi::CStr;
 
-use crate::sys::{self, FileSystemKind, Identity};
-use crate::{Descriptor, Errno, Error};
+use crate::header::{DATA_OFFSET, Header};
+use crate::sys::{self, FileSystemKind, Identity, Status};
+use crate::{Descriptor, Errno, Error, rest};
 
 mod mounts;
 
 use crate::name::Name;
+use crate::pages::PageSize;
 
 const SHM: &CStr = c"/dev/shm";
-pub(crate) const HUGE_PAGE_BYTES: u64 = 2 << 20;
-
-/// What is there under a name.
-#[derive(Debug)]
-pub(crate) enum Found {
-    Nothing,
-    /// A file that this user may not open, or not yet: its creator is still to set its mode.
-    Unfinished,
-    File(Descriptor),
-}
 
 /// A directory of segments.
 #[derive(Debug)]
-pub(crate) struct Directory(Descriptor);
+pub(crate) struct Directory {
+    descriptor: Descriptor,
+    pages: PageSize,
+}
 
 impl Directory {
-    /// Opens a segment for reading and writing.
-    pub(crate) fn open(&self, name: &Name) -> Result<Found, Error> {
-        let open = || sys::open_in(&self.0, name.as_c_str());
-        let result = match open() {
-            Err(Errno::ACCES) => match sys::status_in(&self.0, name.as_c_str()) {
-                // A directory that this user may not look into has no segments for him.
-                Err(_) => return Ok(Found::Nothing),
-                // A creator sets first the mode, then the length.
-                Ok(status) if status.is_regular && status.file_bytes == 0 => return Ok(Found::Unfinished),
-                // The mode may have been set between the two looks.
-                Ok(_) => open(),
-            },
-            result => result,
+    /// The mount point of a hugetlbfs, unless this user cannot reach it, or it has pages of another size.
+    fn huge(path: &CStr) -> Result<Option<Self>, Errno> {
+        let descriptor = match sys::open_directory(path) {
+            Err(error) if error.is_exhaustion() => return Err(error),
+            result => result.ok(),
         };
-        match result {
-            Ok(descriptor) => Ok(Found::File(descriptor)),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
+        Ok(descriptor.and_then(|descriptor| {
+            let found = sys::file_system(&descriptor).ok()?;
+            let pages = PageSize::huge(found.page_bytes)?;
+            (found.kind == FileSystemKind::Hugetlbfs).then_some(Self { descriptor, pages })
+        }))
+    }
+
+    /// Size of the pages of what is in it, bytes.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        sys::file_system(&self.descriptor).map_or(0, |found| found.page_bytes)
+    }
+
+    /// What the kernel says of the file of this name.
+    pub(crate) fn status(&self, name: &Name) -> Result<Status, Errno> {
+        sys::status_in(&self.descriptor, name.as_c_str())
+    }
+
+    /// Opens a file to look at it.
+    pub(crate) fn open_to_read(&self, name: &Name) -> Result<Descriptor, Errno> {
+        sys::open_in_to_read(&self.descriptor, name.as_c_str())
+    }
+
+    /// What segments in it are made of.
+    pub(crate) fn pages(&self) -> PageSize {
+        self.pages
+    }
+
+    /// Opens a segment for reading and writing, if there is one.
+    pub(crate) fn open(&self, name: &Name) -> Result<Option<Descriptor>, Error> {
+        match sys::open_in(&self.descriptor, name.as_c_str()) {
+            Ok(descriptor) => Ok(Some(descriptor)),
+            Err(Errno::NOENT) => Ok(None),
+            // A directory that this user may not look into has no segments for him.
+            Err(Errno::ACCES) if self.identity(name).is_none() => Ok(None),
             Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => Err(Error::NotSharedMemory),
             Err(error) => Err(Error::os("open the segment for reading and writing", error)),
         }
@@ -50,72 +68,76 @@ impl Directory {
 
     /// Makes a file that must not exist yet.
     pub(crate) fn create(&self, name: &Name, mode: u32) -> Result<Descriptor, Errno> {
-        sys::create_in(&self.0, name.as_c_str(), mode)
+        sys::create_in(&self.descriptor, name.as_c_str(), mode)
+    }
+
+    /// Gives a file another name, which must not exist yet.
+    pub(crate) fn rename(&self, from: &Name, to: &Name) -> Result<(), Errno> {
+        sys::rename_in(&self.descriptor, from.as_c_str(), to.as_c_str())
+    }
+
+    /// Shows `see` every name in it that a segment can have.
+    pub(crate) fn each_name(&self, mut see: impl FnMut(&Name)) -> Result<(), Errno> {
+        sys::each_name(&self.descriptor, |name| {
+            if let Some(name) = name.to_str().ok().and_then(|name| Name::of_file(name).ok()) {
+                see(&name);
+            }
+        })
     }
 
     /// Which file has the name, if any.
     pub(crate) fn identity(&self, name: &Name) -> Option<Identity> {
-        sys::status_in(&self.0, name.as_c_str()).map(|status| status.identity).ok()
+        sys::status_in(&self.descriptor, name.as_c_str()).map(|status| status.identity).ok()
     }
 
     pub(crate) fn unlink(&self, name: &Name) -> Result<(), Error> {
-        sys::unlink_in(&self.0, name.as_c_str()).map_err(|error| match error {
+        sys::unlink_in(&self.descriptor, name.as_c_str()).map_err(|error| match error {
             Errno::NOENT => Error::Missing,
             error => Error::os("unlink the segment", error),
         })
     }
 }
 
-/// All directories that a name may be in.
-#[derive(Debug)]
-pub(crate) struct Places {
-    pub(crate) shm: Directory,
-    pub(crate) huge: Option<Directory>,
-}
-
-impl Places {
-    pub(crate) fn open() -> Result<Self, Error> {
-        let shm = sys::open_directory(SHM).map_err(|error| Error::os("open /dev/shm", error))?;
-        let huge = mounts::find_mount(b"hugetlbfs", |path| {
-            let directory = sys::open_directory(path).ok()?;
-            let found = sys::file_system(&directory).ok()?;
-            let fits = found.kind == FileSystemKind::Hugetlbfs && found.page_bytes == HUGE_PAGE_BYTES;
-            fits.then_some(Directory(directory))
-        });
-        Ok(Self { shm: Directory(shm), huge })
-    }
-
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Directory> {
-        [Some(&self.shm), self.huge.as_ref()].into_iter().flatten()
-    }
-
-    /// Opens a segment wherever it is.
-    pub(crate) fn find(&self, name: &Name) -> Result<Found, Error> {
-        for directory in self.all() {
-            match directory.open(name)? {
-                Found::Nothing => {}
-                found => return Ok(found),
-            }
-        }
-        Ok(Found::Nothing)
-    }
-
-    /// Whether both directories have the name.
-    pub(crate) fn is_ambiguous(&self, name: &Name) -> bool {
-        self.all().filter(|directory| directory.identity(name).is_some()).count() > 1
-    }
-}
-
-/// Removes the name of a segment.
+/// Shows `accept` every directory that a name may be in, until it takes one.
 ///
-/// Whoever has the segment mapped keeps it; the memory is freed when the last of them is gone. This removes
-/// whatever has the name: a program that wants its own segment gone and no newer one uses
-/// [`Segment::unlink`].
+/// One after another, so that there may be any number of them. The same one may come twice.
+pub(crate) fn visit<T>(mut accept: impl FnMut(Directory) -> Option<T>) -> Result<Option<T>, Error> {
+    let shm = sys::open_directory(SHM).map_err(|error| Error::os("open /dev/shm", error))?;
+    if let Some(taken) = accept(Directory { descriptor: shm, pages: PageSize::Base }) {
+        return Ok(Some(taken));
+    }
+    let taken = mounts::find_mount(b"hugetlbfs", |path| match Directory::huge(path) {
+        Ok(directory) => directory.and_then(&mut accept).map(Ok),
+        Err(error) => Some(Err(error)),
+    });
+    taken.and_then(Option::transpose).map_err(|error| Error::os("look for hugetlbfs mounts", error))
+}
+
+/// Opens a segment wherever it is.
+pub(crate) fn find(name: &Name) -> Result<Option<Descriptor>, Error> {
+    visit(|directory| directory.open(name).transpose())?.transpose()
+}
+
+/// Whether something other than `own` has the name, anywhere. What a killed creator left is removed.
+pub(crate) fn is_taken(name: &Name, own: Option<Identity>) -> Result<bool, Error> {
+    let taken = visit(|directory| {
+        let is_other = directory.identity(name).is_some_and(|found| Some(found) != own);
+        (is_other && !rest::remove(&directory, name)).then_some(())
+    })?;
+    Ok(taken.is_some())
+}
+
+/// Removes the name of a segment, whoever uses it.
+///
+/// Whoever has the segment mapped keeps it; the memory is freed when the last of them is gone. A program that wants its own
+/// segment gone and no newer one uses [`Segment::unlink`]; one that wants gone what nobody uses, [`Listed::clean`].
+/// A file that is no segment stays.
 ///
 /// # Errors
 ///
-/// [`Error::BadName`], [`Error::Missing`], [`Error::NoPermission`] if the directory does not let this user
-/// remove the file (in /dev/shm: unless it is his own), [`Error::Os`].
+/// [`Error::BadName`], [`Error::Missing`], [`Error::WrongMagic`] or [`Error::NotSharedMemory`] if the file is no segment,
+/// [`Error::NoPermission`] if this user may not look at the file, or the directory does not let him remove it (in
+/// /dev/shm: unless it is his own), [`Error::Os`].
 ///
 /// ```
 /// use ring_shm::{Error, Options, unlink};
@@ -128,14 +150,29 @@ impl Places {
 /// ```
 ///
 /// [`Segment::unlink`]: crate::Segment::unlink
+/// [`Listed::clean`]: crate::Listed::clean
 pub fn unlink(name: &str) -> Result<(), Error> {
     let name = Name::new(name)?;
     let mut result = Err(Error::Missing);
-    for directory in Places::open()?.all() {
-        if directory.identity(&name).is_some() {
-            directory.unlink(&name)?;
-            result = Ok(());
-        }
-    }
-    result
+    let failed = visit(|directory| {
+        directory.identity(&name)?;
+        result = check_magic(&directory, &name).and_then(|()| directory.unlink(&name));
+        result.err()
+    })?;
+    failed.map_or(result, Err)
+}
+
+/// Whether a file begins as a segment does.
+fn check_magic(directory: &Directory, name: &Name) -> Result<(), Error> {
+    let descriptor = directory.open_to_read(name).map_err(|error| match error {
+        Errno::NOENT => Error::Missing,
+        Errno::LOOP | Errno::ISDIR | Errno::NXIO => Error::NotSharedMemory,
+        error => Error::os("open the segment to look at it", error),
+    })?;
+    let mut bytes = [0; DATA_OFFSET];
+    sys::read_start(&descriptor, &mut bytes).map_err(|error| match error {
+        Errno::ISDIR => Error::NotSharedMemory,
+        error => Error::os("read the header", error),
+    })?;
+    Header::from_bytes(&bytes).check_magic().map_err(|found| Error::WrongMagic { found })
 }

@@ -6,17 +6,19 @@
 //! the creator reserved them, and an attacher checked them against the length of the file.
 #![allow(unsafe_code)]
 
+use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-use ring_core::Region;
+use ring_core::{Inspector, Owner, Region, Role};
 
+use crate::claim::{self, Claim, Locks, Presence};
 use crate::create::Unpublished;
 use crate::header::Layout;
 use crate::mapping::Mapping;
 use crate::name::Name;
 use crate::options::Lock;
-use crate::place::Places;
-use crate::report::{Locked, Report};
+use crate::place;
+use crate::report::{FallBack, Locked, Nodes, Report};
 use crate::{Descriptor, Errno, Error, Options, sys};
 
 /// Shared memory that is ready: a region for a ring whose other side is in another process.
@@ -25,8 +27,8 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 /// [`unlink`](Self::unlink)s it; an anonymous one goes with its last user.
 ///
 /// After a `fork` the child has the mapping too, at the same address, without the lock in memory, unless
-/// [`across_forks`](Options::across_forks) says otherwise. Of a ring
-/// in it, the handles that the child got a copy of are still the parent's: the child must leave them alone.
+/// [`across_forks`](Options::across_forks) says otherwise. Of a ring in it, the handles that the child got a copy of are
+/// still the parent's: the child must leave them alone.
 ///
 /// # Who can spoil it
 ///
@@ -36,8 +38,8 @@ use crate::{Descriptor, Errno, Error, Options, sys};
 ///
 /// No seal keeps a peer from punching holes (`fallocate` with FALLOC_FL_PUNCH_HOLE, or MADV_REMOVE). What was
 /// there then reads as zero: a ring's handles find it corrupted, empty or full, or find messages of zeros, as
-/// a peer could have written them. Pages of the system's own size come back when they are touched. A page of
-/// 2 MiB comes back from the pool, and where that is empty the kernel kills who touches it (SIGBUS): let a peer
+/// a peer could have written them. Pages of the system's own size come back when they are touched. A huge page
+/// comes back from the pool, and where that is empty the kernel kills who touches it (SIGBUS): let a peer
 /// that is not trusted have no huge pages.
 #[derive(Debug)]
 pub struct Segment {
@@ -45,14 +47,16 @@ pub struct Segment {
     layout: Layout,
     descriptor: Descriptor,
     name: Option<Name>,
+    /// What was asked for.
+    options: Options,
     locked: Locked,
     sealed: bool,
     reserved_bytes: u64,
-    fall_back: Option<Errno>,
+    fall_back: FallBack,
 }
 
 impl Segment {
-    /// Prefaults, and locks as the options say.
+    /// Prefaults and locks as the options say.
     pub(crate) fn new(
         options: &Options,
         descriptor: Descriptor,
@@ -60,7 +64,9 @@ impl Segment {
         layout: Layout,
         name: Option<Name>,
     ) -> Result<Self, Error> {
-        mapping.populate(layout.page_bytes).map_err(|error| Error::os("prefault the segment", error))?;
+        if options.prefault {
+            mapping.populate(layout.page_bytes).map_err(|error| Error::os("prefault the segment", error))?;
+        }
         if !options.in_core_dumps {
             mapping
                 .leave_out_of_core_dumps()
@@ -71,11 +77,12 @@ impl Segment {
                 .leave_out_of_forks()
                 .map_err(|error| Error::os("keep the segment from children", error))?;
         }
-        let locked = lock(options.lock, &mapping)?;
+        let locked = lock(options, &mapping)?;
         let status = sys::status(&descriptor).map_err(|error| Error::os("examine the segment", error))?;
         let reserved_bytes = status.reserved_bytes;
         let sealed = sys::is_sealed(&descriptor);
-        Ok(Self { mapping, layout, descriptor, name, locked, sealed, reserved_bytes, fall_back: None })
+        let (options, fall_back) = (*options, FallBack::default());
+        Ok(Self { mapping, layout, descriptor, name, options, locked, sealed, reserved_bytes, fall_back })
     }
 
     /// The name, without a slash; `None` for an anonymous segment.
@@ -107,16 +114,39 @@ impl Segment {
             reserved_bytes: self.reserved_bytes,
             page_bytes: self.layout.page_bytes as u64,
             fall_back: self.fall_back,
+            nodes: self.nodes(),
+            prefaulted: self.options.prefault,
             locked: self.locked,
+            in_core_dumps: self.options.in_core_dumps,
+            across_forks: self.options.across_forks,
             sealed: self.sealed,
+        }
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    fn nodes(&self) -> Nodes {
+        let Some(node) = self.options.numa_node else { return Nodes::NotAsked };
+        let (mut there, mut elsewhere, mut absent) = (0, 0, 0);
+        let count = |found| match found {
+            Some(found) if found == node => there += 1,
+            Some(_) => elsewhere += 1,
+            None => absent += 1,
+        };
+        match self.mapping.locate(self.layout.page_bytes, count) {
+            Ok(()) => Nodes::Counted { node, there, elsewhere, absent },
+            Err(error) => Nodes::Unknown(error),
         }
     }
 
     /// Removes the name, if it still is this segment's. Of an anonymous segment there is nothing to remove.
     ///
     /// Whoever has the segment mapped keeps it; nobody else can attach any more, so what is in its ring is lost with those
-    /// who have. Somebody who removes the name and makes another segment just
-    /// between the check and the removal is not noticed: the kernel has no call that does both.
+    /// who have. Somebody who removes the name and makes another segment just between the check and the removal is not
+    /// noticed: the kernel has no call that does both.
     ///
     /// # Errors
     ///
@@ -125,15 +155,15 @@ impl Segment {
     pub fn unlink(&self) -> Result<(), Error> {
         let Some(name) = &self.name else { return Ok(()) };
         let own = sys::status(&self.descriptor).map_err(|error| Error::os("examine the segment", error))?;
-        let mut result = Err(Error::Missing);
-        for directory in Places::open()?.all() {
-            match directory.identity(name) {
-                Some(found) if found == own.identity => return directory.unlink(name),
-                Some(_) => result = Err(Error::Replaced),
-                None => {}
+        let mut missing = Error::Missing;
+        let removed = place::visit(|directory| match directory.identity(name)? {
+            found if found == own.identity => Some(directory.unlink(name)),
+            _ => {
+                missing = Error::Replaced;
+                None
             }
-        }
-        result
+        })?;
+        removed.unwrap_or(Err(missing))
     }
 
     /// A descriptor of this segment that a program started by `exec` keeps, and, if the segment is anonymous,
@@ -175,6 +205,60 @@ impl Segment {
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }
+
+    /// Claims a role of the ring in the segment, to take it through the [`Claim`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RoleTaken`], [`Error::NoSuchRole`], [`Error::Ring`] if there is no ring, [`Error::NoPermission`] if the
+    /// segment's mode does not let this user open it once more, [`Error::Os`]. Without /proc [`Error::NoProc`] if the
+    /// segment is anonymous, else [`Error::Missing`] or [`Error::Replaced`] if it has lost its name.
+    pub fn claim(self: &Arc<Self>, role: Role) -> Result<Claim, Error> {
+        Claim::new(self, role)
+    }
+
+    /// What the word of a role's owner says: how often a handle took the role, and whose that was last.
+    ///
+    /// The incarnation rises each time: of two looks between which it has changed the other side has restarted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchRole`], [`Error::Ring`] if there is no ring.
+    pub fn owner(&self, role: Role) -> Result<Owner, Error> {
+        Inspector::new(self)?.owner(role).ok_or(Error::NoSuchRole { role })
+    }
+
+    /// Whether the owner of a role is alive.
+    ///
+    /// # Errors
+    ///
+    /// As for [`owner`](Self::owner).
+    pub fn presence(&self, role: Role) -> Result<Presence, Error> {
+        Ok(claim::presence(self, role, self.owner(role)?))
+    }
+
+    /// Who is gone of the owners of roles, for who has none itself.
+    #[must_use]
+    pub fn liveness(self: &Arc<Self>) -> Locks {
+        Locks::of(self)
+    }
+
+    /// The file once more, on a description of its own.
+    pub(crate) fn open_again(&self) -> Result<Descriptor, Error> {
+        let source = match sys::open_again(&self.descriptor) {
+            Ok(descriptor) => return Ok(descriptor),
+            Err(error @ Errno::NOENT) => error,
+            Err(error) => return Err(Error::os("open the segment once more", error)),
+        };
+        let Some(name) = &self.name else { return Err(Error::NoProc { source }) };
+        let Some(descriptor) = place::find(name)? else { return Err(Error::Missing) };
+        let examine =
+            |descriptor| sys::status(descriptor).map_err(|error| Error::os("examine the segment", error));
+        match examine(&descriptor)?.identity == examine(&self.descriptor)?.identity {
+            true => Ok(descriptor),
+            false => Err(Error::Replaced),
+        }
+    }
 }
 
 // SAFETY: the mapping neither moves nor shrinks while the segment lives (where a file was truncated, an access
@@ -190,13 +274,14 @@ unsafe impl Region for Segment {
     }
 }
 
-fn lock(choice: Lock, mapping: &Mapping) -> Result<Locked, Error> {
-    if choice == Lock::Never {
+fn lock(options: &Options, mapping: &Mapping) -> Result<Locked, Error> {
+    if options.lock == Lock::Never {
         return Ok(Locked::NotAsked);
     }
-    match mapping.lock() {
+    // To lock all of it would prefault it.
+    match mapping.lock(options.prefault) {
         Ok(()) => Ok(Locked::Yes),
-        Err(error) if choice == Lock::IfAllowed => Ok(Locked::Refused(error)),
+        Err(error) if options.lock == Lock::IfAllowed => Ok(Locked::Refused(error)),
         Err(source) if source.is_lock_limit() => {
             Err(Error::LockedMemoryLimit { bytes: mapping.bytes() as u64, source })
         }
@@ -207,7 +292,8 @@ fn lock(choice: Lock, mapping: &Mapping) -> Result<Locked, Error> {
 /// A segment that nobody can attach to yet: make a ring in it, then [`publish`](Self::publish) it.
 ///
 /// Dropping it instead removes its name: nothing is left behind. (A forked child that drops its copy removes
-/// nothing.) A creator that is killed leaves the name; whoever attaches then gets [`Error::NotReady`].
+/// nothing.) What a killed creator leaves goes when somebody creates a segment again; whoever attaches to it gets
+/// [`Error::NotReady`].
 ///
 /// ```
 /// use ring_shm::{Error, Options};
@@ -221,18 +307,19 @@ fn lock(choice: Lock, mapping: &Mapping) -> Result<Locked, Error> {
 /// ```
 #[derive(Debug)]
 pub struct NewSegment {
-    segment: Segment,
+    /// Dropped first: as long as the segment is used, nobody else takes its name for a rest.
     guard: Option<Unpublished>,
+    segment: Segment,
 }
 
 impl NewSegment {
     pub(crate) fn new(segment: Segment, guard: Option<Unpublished>) -> Self {
-        Self { segment, guard }
+        Self { guard, segment }
     }
 
     /// Remembers why the pages are not those asked for.
-    pub(crate) fn fallen_back(mut self, reason: Errno) -> Self {
-        self.segment.fall_back = Some(reason);
+    pub(crate) fn fallen_back(mut self, reasons: FallBack) -> Self {
+        self.segment.fall_back = reasons;
         self
     }
 
@@ -245,11 +332,28 @@ impl NewSegment {
     /// Lets others attach. They see everything that was written to the data before.
     #[must_use]
     pub fn publish(self) -> Segment {
-        self.segment.mapping.header().publish();
-        if let Some(guard) = self.guard {
-            guard.keep();
-        }
+        open_up(&self.segment, self.guard);
         self.segment
+    }
+
+    /// As [`publish`](Self::publish), once `prepare` has succeeded.
+    pub(crate) fn publish_after<T>(
+        self,
+        prepare: impl FnOnce(&Arc<Segment>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let segment = Arc::new(self.segment);
+        // Declared last, so dropped first where this fails: as in the drop of `self`.
+        let guard = self.guard;
+        let prepared = prepare(&segment)?;
+        open_up(&segment, guard);
+        Ok(prepared)
+    }
+}
+
+fn open_up(segment: &Segment, guard: Option<Unpublished>) {
+    segment.mapping.header().publish();
+    if let Some(guard) = guard {
+        guard.keep();
     }
 }
 

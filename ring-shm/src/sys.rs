@@ -12,16 +12,34 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use core::time::Duration;
 
+use crate::pages::PageSize;
 use crate::{Descriptor, Errno};
+
+mod directory;
+mod fork;
+mod lock;
+
+pub(crate) use directory::{each_name, open_in_to_read, rename_in};
+pub(crate) use fork::{Mutex, at_fork, close_number};
+pub(crate) use lock::{LockKind, is_byte_locked, lock_byte, open_again, unlock_byte};
+pub(crate) mod numa;
+#[cfg(feature = "std")]
+pub(crate) mod socket;
 
 /// What `fstat` tells, as far as a segment needs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Status {
     pub(crate) identity: Identity,
     pub(crate) is_regular: bool,
+    /// How many names the file has.
+    pub(crate) names: u64,
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "sockets need std"))]
+    pub(crate) is_socket: bool,
     pub(crate) mode: u32,
     pub(crate) owner: u32,
     pub(crate) file_bytes: u64,
+    /// When it last got its length or was written by a call, since 1970.
+    pub(crate) modified: Duration,
     /// Bytes that have memory behind them.
     pub(crate) reserved_bytes: u64,
 }
@@ -33,7 +51,7 @@ impl Status {
 }
 
 /// Tells one file from every other that exists at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
@@ -119,10 +137,9 @@ pub(crate) fn unlink_in(directory: &Descriptor, name: &CStr) -> Result<(), Errno
     call(|| unsafe { libc::unlinkat(directory.raw(), name.as_ptr(), 0) }).map(drop)
 }
 
-/// Anonymous memory that behaves as a file and can be sealed, in huge pages of 2 MiB or in the system's own.
-pub(crate) fn anonymous_file(name: &CStr, huge: bool) -> Result<Descriptor, Errno> {
-    let pages = if huge { libc::MFD_HUGETLB | libc::MFD_HUGE_2MB } else { 0 };
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | pages;
+/// Anonymous memory that behaves as a file and can be sealed.
+pub(crate) fn anonymous_file(name: &CStr, pages: PageSize) -> Result<Descriptor, Errno> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | pages.memfd_flags();
     // SAFETY: the name ends in a zero byte.
     call(|| unsafe { libc::memfd_create(name.as_ptr(), flags) }).map(Descriptor::owning)
 }
@@ -237,9 +254,15 @@ impl From<&libc::stat> for Status {
         Self {
             identity: Identity { device: status.st_dev as u64, inode: status.st_ino as u64 },
             is_regular: status.st_mode & libc::S_IFMT == libc::S_IFREG,
+            names: status.st_nlink as u64,
+            is_socket: status.st_mode & libc::S_IFMT == libc::S_IFSOCK,
             mode: status.st_mode & 0o7777,
             owner: status.st_uid,
             file_bytes: u64::try_from(status.st_size).unwrap_or(0),
+            modified: Duration::new(
+                u64::try_from(status.st_mtime).unwrap_or(0),
+                u32::try_from(status.st_mtime_nsec).unwrap_or(0),
+            ),
             reserved_bytes: u64::try_from(status.st_blocks).unwrap_or(0).saturating_mul(512),
         }
     }
@@ -316,10 +339,17 @@ pub(crate) fn leave_out_of_forks(address: NonNull<u8>, bytes: usize) -> Result<(
     call(|| unsafe { libc::madvise(address.as_ptr().cast(), bytes, libc::MADV_DONTFORK) }).map(drop)
 }
 
-/// Keeps the pages of a mapping in memory.
+/// Keeps the pages of a mapping in memory: all of them, which makes them present.
 pub(crate) fn lock(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
     // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
     call(|| unsafe { libc::mlock(address.as_ptr().cast(), bytes) }).map(drop)
+}
+
+/// Keeps the pages of a mapping in memory, each from its first touch on.
+pub(crate) fn lock_what_is_touched(address: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
+    let flags = libc::MLOCK_ONFAULT;
+    // SAFETY: the call writes nothing; for addresses that are not mapped it reports an error.
+    call(|| unsafe { libc::mlock2(address.as_ptr().cast(), bytes, flags) }).map(drop)
 }
 
 /// The user whose rights this process has.
@@ -335,18 +365,33 @@ pub(crate) fn process_id() -> c_int {
 
 /// Time since some fixed point, unaffected by whoever sets the date.
 pub(crate) fn monotonic() -> Duration {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// Time since 1970, as this machine has it.
+pub(crate) fn since_1970() -> Duration {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// One of the clocks that Linux always has.
+fn clock(which: libc::clockid_t) -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable. Linux always has this clock, so the call cannot fail.
-    let _ = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // SAFETY: the structure is writable, and the clock is there, so the call cannot fail.
+    let _ = unsafe { libc::clock_gettime(which, &raw mut now) };
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// A length of time as the kernel takes it: the longest it knows, if it is longer.
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos() as c_long,
+    }
 }
 
 /// Sleeps for a while, less if a signal comes: the caller looks at the clock.
 pub(crate) fn sleep(pause: Duration) {
-    let request = libc::timespec {
-        tv_sec: libc::time_t::try_from(pause.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: pause.subsec_nanos() as c_long,
-    };
+    let request = timespec(pause);
     // SAFETY: the request is readable, and no remainder is asked for.
     let _ = unsafe { libc::nanosleep(&raw const request, ptr::null_mut()) };
 }

@@ -67,15 +67,14 @@ fn nothing_there_is_missing() {
 }
 
 #[test]
-fn a_file_that_nobody_publishes_is_not_ready() {
-    let expected = Error::NotReady { timeout: SHORT };
+fn a_blank_file_is_no_segment() {
     let name = TestName::new("empty");
     let empty = file(&name);
-    assert_fails_late(&name, expected);
+    assert_fails_at_once(&name, Error::TooSmall { file_bytes: 0, needed_bytes: 128 });
     empty.set_len(4096).unwrap();
-    assert_fails_late(&name, expected);
+    assert_fails_at_once(&name, Error::WrongMagic { found: 0 });
     empty.write_all_at(&[0; 4096], 0).unwrap();
-    assert_fails_late(&name, expected);
+    assert_fails_at_once(&name, Error::WrongMagic { found: 0 });
 }
 
 #[test]
@@ -94,8 +93,6 @@ fn a_segment_of_a_killed_creator_is_not_ready_and_can_be_replaced() {
     assert_eq!(peer.hear(), "created");
     peer.kill();
     assert_fails_late(&name, Error::NotReady { timeout: SHORT });
-    assert_eq!(unlocked().create(&name, 4096).unwrap_err(), Error::Exists);
-    ring_shm::unlink(&name).unwrap();
     let _segment = unlocked().create(&name, 4096).unwrap().publish();
     attach(&name).unwrap();
 }
@@ -160,9 +157,8 @@ fn a_segment_with_a_hole_is_corrupt() {
     let segment = unlocked().create(&name, 8192).unwrap().publish();
     punch_hole(&file(&name), 4096, 4096);
     assert_fails_at_once(&name, Error::Corrupted { field: "reserved memory", found: 8192 });
-    // Without its header it cannot be told from one that is still to be made.
     punch_hole(&file(&name), 0, 4096);
-    assert_fails_late(&name, Error::NotReady { timeout: SHORT });
+    assert_fails_at_once(&name, Error::WrongMagic { found: 0 });
     drop(segment);
 }
 

@@ -4,10 +4,12 @@ mod common;
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use common::{Peer, SMALL_FILES, TestName, answer, in_shell, role, smaps_field, unlocked, word};
-use ring_shm::{Errno, Error, Locked, NameFault, Options, Region, unlink};
+use common::{Peer, SMALL_FILES, TestName, answer, in_shell, join_users, role, smaps_field, unlocked, word};
+use ring_shm::{Errno, Error, FallBack, Locked, NameFault, Options, Region, unlink};
 
 #[test]
 #[ignore = "the other process of the tests in this file"]
@@ -30,8 +32,45 @@ fn a_taken_name_is_exists() {
     assert_eq!(unlocked().create(&name, 4096).unwrap_err(), Error::Exists, "published");
     drop(segment);
     assert_eq!(unlocked().create(&name, 4096).unwrap_err(), Error::Exists, "nobody has it mapped");
+    let error = unlocked().create(&name, usize::MAX / 2).unwrap_err();
+    assert_eq!(error, Error::Exists, "found before memory is looked for");
     unlink(&name).unwrap();
     unlocked().create(&name, 4096).unwrap();
+}
+
+#[test]
+fn another_programs_file_is_left_alone() {
+    for content in ["", "something else that is longer than a word"] {
+        let name = TestName::new("foreign");
+        std::fs::write(name.path(), content).unwrap();
+        assert_eq!(unlocked().create(&name, 4096).unwrap_err(), Error::Exists);
+        assert_eq!(std::fs::read_to_string(name.path()).unwrap(), content);
+    }
+}
+
+/// A file of a temporary name is removed if it is blank and has no user: a creator that lives is one.
+#[test]
+fn what_a_killed_creator_left_without_a_name_goes_with_the_next_creation() {
+    let create = || drop(unlocked().create(&TestName::new("next"), 4096).unwrap());
+    let own = std::process::id();
+    let path = |tag: &str| Path::new("/dev/shm").join(format!(".ring-shm-test-{own}-{tag}"));
+    let [rest, locked, foreign, published] = ["rest", "locked", "foreign", "published"].map(path);
+    std::fs::write(&foreign, "something else").unwrap();
+    let name = TestName::new("published");
+    drop(unlocked().create(&name, 4096).unwrap().publish());
+    std::fs::rename(name.path(), &published).unwrap();
+    assert_eq!(unlocked().create(".ring-shm-x", 4096).unwrap_err(), Error::BadName(NameFault::Reserved));
+    let living = File::create_new(&locked).unwrap();
+    join_users(&living);
+    File::create_new(&rest).unwrap();
+    let present = || [&rest, &locked, &foreign, &published].map(|path| path.exists());
+    create();
+    assert_eq!(present(), [false, true, true, true]);
+    drop(living);
+    create();
+    assert_eq!(present(), [false, false, true, true]);
+    std::fs::remove_file(foreign).unwrap();
+    std::fs::remove_file(published).unwrap();
 }
 
 #[test]
@@ -144,7 +183,7 @@ fn memory_is_reserved_and_present_before_it_is_used() {
         assert_eq!(report.mapped_bytes, report.reserved_bytes, "{what}");
         assert!(report.mapped_bytes >= BYTES as u64 + 128);
         assert_eq!(report.page_bytes, 4096);
-        assert_eq!((report.locked, report.fall_back), (Locked::NotAsked, None));
+        assert_eq!((report.locked, report.fall_back), (Locked::NotAsked, FallBack::default()));
         assert_eq!(report.address, new.base().as_ptr().addr());
         assert_eq!(smaps_field(report.address, "KernelPageSize"), "4 kB");
         assert_eq!(smaps_field(report.address, "Rss"), format!("{} kB", report.mapped_bytes / 1024));

@@ -1,24 +1,24 @@
-//! Descriptors: none leaks, neither here nor into a child.
+//! Descriptors: none leaks, neither here nor into a child, and it is an error where there is none.
 
 mod common;
 
 use core::time::Duration;
 
-use common::{Peer, SMALL_FILES, TestName, answer, child as start_child, in_shell, role, unlocked};
-use ring_shm::{Descriptor, Pages};
+use common::{
+    Peer, SMALL_FILES, TestName, answer, child as start_child, in_shell, open_descriptors as open, role,
+    unlocked, with_free_descriptors,
+};
+use ring_shm::{Descriptor, Errno, Error, Pages};
 
 #[test]
 #[ignore = "the other process of the test in this file"]
 fn child() {
     match role() {
         Some((role, _)) if role == "count" => answer(&segments_open().to_string()),
+        Some((role, _)) if role == "run out" => run_out(),
         Some(_) => none_leaks_here(),
         None => {}
     }
-}
-
-fn open() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// How many descriptors of this process are anonymous segments.
@@ -41,7 +41,9 @@ fn none_leaks() {
 fn none_leaks_here() {
     let name = TestName::new("descriptors");
     let before = open();
-    for pages in [Pages::Base, Pages::Huge2MiBRequired, Pages::Huge2MiBIfAvailable] {
+    for pages in
+        [Pages::Base, Pages::Huge2MiBRequired, Pages::Huge2MiBIfAvailable, Pages::Huge1GiBIfAvailable]
+    {
         let options = unlocked().pages(pages);
         let _ = options.create(&name, usize::MAX);
         let _ = options.create(&name, 1 << 46);
@@ -80,4 +82,69 @@ fn take_over(inheritable: Descriptor) {
     let attached = unlocked().attach_fd(inheritable, Duration::ZERO).unwrap();
     assert_eq!((segments_open(), inherited().as_str()), (2, "0"));
     drop(attached);
+}
+
+#[test]
+fn a_process_without_descriptors_is_told_and_leaks_none() {
+    assert_eq!(Peer::start(start_child("run out", "")).finish(), [""; 0]);
+}
+
+/// Tries with no free descriptor, with one, and so on until it succeeds.
+fn until_descriptors_suffice(
+    what: &str,
+    name: &TestName,
+    mut call: impl FnMut(usize) -> Result<(), Error>,
+) -> usize {
+    for count in 0..10 {
+        let (existed, before) = (name.path().exists(), open());
+        let result = call(count);
+        assert_eq!(open(), before, "{what} with {count} free: {result:?}");
+        let Err(error) = result else { return count };
+        assert!(
+            matches!(error, Error::Os { source: Errno::MFILE, .. }),
+            "{what} with {count} free: {error:?}"
+        );
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
+        assert_eq!(name.path().exists(), existed, "{what} with {count} free");
+    }
+    panic!("{what}: does not succeed")
+}
+
+fn run_out() {
+    let (name, made) = (TestName::new("descriptors"), TestName::new("descriptors-made"));
+    let segment = unlocked().create(&made, 4096).unwrap().publish();
+    let anonymous = unlocked().create_anonymous(4096).unwrap().publish();
+    for pages in [Pages::Base, Pages::Huge2MiBIfAvailable, Pages::Huge1GiBIfAvailable] {
+        let options = unlocked().pages(pages);
+        let needed = until_descriptors_suffice("create", &name, |free| {
+            with_free_descriptors(free, || options.create(&name, 4096)).map(drop)
+        });
+        assert!(needed > 1, "{needed}");
+        let needed = until_descriptors_suffice("create_anonymous", &name, |free| {
+            with_free_descriptors(free, || options.create_anonymous(4096)).map(drop)
+        });
+        assert_eq!(needed, 1);
+    }
+    let needed = until_descriptors_suffice("attach", &made, |free| {
+        with_free_descriptors(free, || unlocked().attach(&made, Duration::ZERO)).map(drop)
+    });
+    assert_eq!(needed, 2, "the directory and the file");
+    let needed = until_descriptors_suffice("attach to none", &name, |free| {
+        match with_free_descriptors(free, || unlocked().attach(&name, Duration::ZERO)) {
+            Err(Error::Missing) => Ok(()),
+            result => result.map(drop),
+        }
+    });
+    assert!(needed > 0, "a name is not missing where nobody could look");
+    let needed = until_descriptors_suffice("attach_fd", &name, |free| {
+        let descriptor = anonymous.inheritable().unwrap();
+        with_free_descriptors(free, || unlocked().attach_fd(descriptor, Duration::ZERO)).map(drop)
+    });
+    assert_eq!(needed, 0, "it opens nothing");
+    let needed = until_descriptors_suffice("inheritable", &name, |free| {
+        with_free_descriptors(free, || anonymous.inheritable()).map(drop)
+    });
+    assert_eq!(needed, 1);
+    until_descriptors_suffice("unlink", &made, |free| with_free_descriptors(free, || segment.unlink()));
+    assert!(!made.path().exists());
 }

@@ -4,14 +4,13 @@ mod common;
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::Instant;
 
 use common::{
-    OtherUser, Peer, TestName, answer, in_namespace, in_shell, is_root, role, skip, smaps_field, unlocked,
-    word,
+    OtherUser, Peer, SMALL_FILES, TestName, answer, in_namespace, in_shell, is_root, limited,
+    open_descriptors, refused, role, skip, smaps_field, unlocked, word,
 };
-use ring_shm::{Errno, Error, Lock, Locked, Options, unlink};
+use ring_shm::{Errno, Error, Lock, Locked, NameFault, Options, Pages, unlink};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -24,9 +23,10 @@ fn child() {
         "use a segment of another user" => use_a_segment_of_another_user(&argument),
         "create for others" => drop(unlocked().mode(0o666).create(&argument, 4096).unwrap().publish()),
         "attach to a third user's" => attach_to_a_third_users(&argument),
-        "wait for the mode" => return wait_for_the_mode(&argument),
         "create again and again" => create_again_and_again(&argument),
         "attach again and again" => return attach_again_and_again(&argument),
+        "be refused" => be_refused(),
+        "run out of addresses" => run_out_of_addresses(),
         "exceed the limit on files" => exceed_the_limit_on_files(),
         "lock too much" => lock_too_much(&argument),
         "lock a little" => lock_a_little(),
@@ -48,20 +48,21 @@ fn fill_a_small_shm() {
     const MIB: usize = 1 << 20;
     let files = || std::fs::read_dir("/dev/shm").unwrap().count();
     let create = |name: &str, bytes| unlocked().create(name, bytes);
+    let refused = |name, bytes| refused(|| create(name, bytes));
     assert_eq!(files(), 0, "a file system of our own");
 
-    let error = create("too-large", 2 * MIB).unwrap_err();
+    let error = refused("too-large", 2 * MIB);
     assert_eq!(error, Error::NoSpace { bytes: 2 * MIB as u64, source: Errno::NOSPC });
     assert_eq!(files(), 0);
 
-    let error = create("just-too-large", MIB).unwrap_err();
+    let error = refused("just-too-large", MIB);
     assert!(matches!(error, Error::NoSpace { .. }), "the header does not fit: {error:?}");
     assert_eq!(files(), 0);
 
     let all = create("all", MIB - 128).unwrap().publish();
     assert_eq!(all.report().reserved_bytes, MIB as u64);
     for bytes in [1, 4096] {
-        assert!(matches!(create("one-more", bytes), Err(Error::NoSpace { .. })));
+        assert!(matches!(refused("one-more", bytes), Error::NoSpace { .. }));
         assert_eq!(files(), 1);
     }
     all.unlink().unwrap();
@@ -73,7 +74,8 @@ fn fill_a_small_shm() {
     let sparse = std::fs::File::create("/dev/shm/sparse").unwrap();
     sparse.set_len(4096).unwrap();
     let _all = create("all", MIB - 128).unwrap();
-    assert!(matches!(Options::new().attach("sparse", Duration::ZERO), Err(Error::NotReady { .. })));
+    let error = Options::new().attach("sparse", Duration::ZERO).unwrap_err();
+    assert_eq!(error, Error::WrongMagic { found: 0 });
 }
 
 #[test]
@@ -95,13 +97,13 @@ fn another_user_has_no_permission_unless_the_mode_gives_it() {
 fn use_a_segment_of_another_user(names: &str) {
     let (private, open) = names.split_once(' ').unwrap();
     let start = Instant::now();
-    let error = unlocked().attach(private, LONG).unwrap_err();
+    let error = refused(|| unlocked().attach(private, LONG));
     assert!(matches!(error, Error::NoPermission { source: Errno::ACCES, .. }), "{error:?}");
     let source = core::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "Permission denied (errno 13)");
     assert!(!error.to_string().contains(&source), "said twice: {error}");
     assert!(start.elapsed() < LONG / 2, "at once");
-    assert_eq!(unlocked().create(private, 4096).unwrap_err(), Error::Exists);
+    assert_eq!(refused(|| unlocked().create(private, 4096)), Error::Exists);
 
     let segment = unlocked().attach(open, Duration::ZERO).unwrap();
     for error in [segment.unlink(), unlink(open), unlink(private)] {
@@ -138,32 +140,6 @@ fn attach_to_a_third_users(name: &str) {
     let error = unlocked().attach(name, Duration::ZERO).unwrap_err();
     assert_eq!(error, Error::ForeignOwner { uid });
     unlocked().trust_owner(uid).attach(name, Duration::ZERO).unwrap();
-}
-
-/// A creator cannot give a file its name and its mode in one step: the umask takes its part away at first.
-#[test]
-fn a_file_without_its_mode_and_length_is_not_ready_for_another_user() {
-    if !is_root() {
-        return skip("a file without its mode", "only root can become another user");
-    }
-    let user = OtherUser::new();
-    let (name, made) = (TestName::new("mode"), TestName::new("mode-made"));
-    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(name.path()).unwrap();
-    let mut peer = Peer::start(user.child("wait for the mode", &name, ":"));
-    assert_eq!(peer.hear(), "not ready");
-    drop(unlocked().mode(0o666).create(&made, 4096).unwrap().publish());
-    std::fs::rename(made.path(), name.path()).unwrap();
-    assert_eq!(peer.finish(), ["attached"]);
-}
-
-fn wait_for_the_mode(name: &str) {
-    let timeout = Duration::from_millis(30);
-    let start = Instant::now();
-    assert_eq!(unlocked().attach(name, timeout).unwrap_err(), Error::NotReady { timeout });
-    assert!(start.elapsed() >= timeout);
-    answer("not ready");
-    unlocked().attach(name, LONG).unwrap();
-    answer("attached");
 }
 
 #[test]
@@ -209,6 +185,91 @@ fn attach_again_and_again(name: &str) {
 }
 
 #[test]
+fn what_is_refused_leaves_nothing() {
+    assert_eq!(Peer::start(in_shell("be refused", "", SMALL_FILES)).finish(), ["done"]);
+}
+
+fn be_refused() {
+    /// More than any pool has, and than any machine.
+    const TOO_MUCH: usize = 1 << 46;
+    let files =
+        || std::fs::read_dir("/dev/shm").unwrap().filter(|file| file.as_ref().is_ok_and(is_ours)).count();
+    let name = TestName::new("refused");
+    let too_long = "x".repeat(256);
+    let bad = |fault| Error::BadName(fault);
+    for (name, expected) in [
+        ("a/b", bad(NameFault::Slash)),
+        ("/", bad(NameFault::Empty)),
+        (&too_long, bad(NameFault::TooLong)),
+        (&name, Error::NoSpace { bytes: TOO_MUCH as u64, source: Errno::NOSPC }),
+    ] {
+        assert_eq!(refused(|| unlocked().create(name, TOO_MUCH)), expected);
+        let attaching = if matches!(expected, Error::BadName(_)) { expected } else { Error::Missing };
+        assert_eq!(refused(|| unlocked().attach(name, Duration::ZERO)), attaching);
+        assert_eq!(refused(|| unlink(name)), attaching);
+        assert_eq!(files(), 0, "{name:?}");
+    }
+    for (pages, expected_bytes) in [(Pages::Huge2MiBRequired, 2 << 20), (Pages::Huge1GiBRequired, 1 << 30)] {
+        let options = unlocked().pages(pages);
+        // Too few pages, no mount, no pages of this size in this machine: one error.
+        for error in
+            [refused(|| options.create(&name, TOO_MUCH)), refused(|| options.create_anonymous(TOO_MUCH))]
+        {
+            assert!(
+                matches!(error, Error::NoHugePages { page_bytes, .. } if page_bytes == expected_bytes),
+                "{error:?}"
+            );
+        }
+        assert_eq!(files(), 0, "{pages:?}");
+    }
+    for pages in [Pages::Huge2MiBIfAvailable, Pages::Huge1GiBIfAvailable] {
+        let error = refused(|| unlocked().pages(pages).create(&name, TOO_MUCH));
+        assert_eq!(error, Error::NoSpace { bytes: TOO_MUCH as u64, source: Errno::NOSPC });
+    }
+}
+
+/// Made by this process.
+fn is_ours(file: &std::fs::DirEntry) -> bool {
+    let name = file.file_name().into_string().unwrap();
+    name.starts_with("ring-shm-test-") && name.contains(&format!("-{}-", std::process::id()))
+}
+
+#[test]
+fn the_limit_on_addresses_is_told() {
+    assert_eq!(Peer::start(in_shell("run out of addresses", "", ":")).finish(), ["done"]);
+}
+
+fn run_out_of_addresses() {
+    const BYTES: usize = 64 << 20;
+    let (name, made) = (TestName::new("addresses"), TestName::new("addresses-made"));
+    drop(unlocked().create(&made, BYTES).unwrap().publish());
+    let anonymous = unlocked().create_anonymous(BYTES).unwrap().publish();
+    let descriptor = anonymous.inheritable().unwrap();
+    drop(anonymous);
+    let pages: u64 =
+        std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let limited = |call: &mut dyn FnMut() -> Result<(), Error>| {
+        // Room for what the test itself needs.
+        limited(libc::RLIMIT_AS, pages * 4096 + BYTES as u64 / 2, call)
+    };
+    let expected = Error::NoSpace { bytes: BYTES as u64, source: Errno::NOMEM };
+    assert!(expected.to_string().contains("ulimit -v"), "{expected}");
+    assert_eq!(refused(|| limited(&mut || unlocked().create(&name, BYTES).map(drop))), expected);
+    assert_eq!(refused(|| limited(&mut || unlocked().create_anonymous(BYTES).map(drop))), expected);
+    assert!(!name.path().exists(), "nothing is left behind");
+    let error = refused(|| limited(&mut || unlocked().attach(&made, Duration::ZERO).map(drop)));
+    assert!(matches!(error, Error::Os { source: Errno::NOMEM, .. }), "{error:?}");
+    assert!(error.to_string().contains("ulimit -v"), "{error}");
+    assert!(made.path().exists(), "an attacher leaves the segment alone");
+    let before = open_descriptors();
+    let mut descriptor = Some(descriptor);
+    let attach = || unlocked().attach_fd(descriptor.take().unwrap(), Duration::ZERO).map(drop);
+    let error = limited(&mut { attach }).unwrap_err();
+    assert!(matches!(error, Error::Os { source: Errno::NOMEM, .. }), "{error:?}");
+    assert_eq!(open_descriptors(), before - 1, "a descriptor that was handed over is closed");
+}
+
+#[test]
 fn the_limit_on_files_is_an_error_and_no_signal() {
     // In units of 512 bytes.
     let peer = Peer::start(in_shell("exceed the limit on files", "", "ulimit -f 16"));
@@ -219,11 +280,11 @@ fn exceed_the_limit_on_files() {
     const LIMIT_BYTES: usize = 16 * 512;
     let name = TestName::new("file-limit");
     let bytes = LIMIT_BYTES - 127; // With the header one byte more, so one page more.
-    let error = unlocked().create(&name, bytes).unwrap_err();
+    let error = refused(|| unlocked().create(&name, bytes));
     assert_eq!(error, Error::NoSpace { bytes: bytes as u64, source: Errno::FBIG });
     assert!(error.to_string().contains("ulimit -f"), "{error}");
     assert!(!name.path().exists(), "nothing is left behind");
-    assert_eq!(unlocked().create_anonymous(bytes).unwrap_err(), error);
+    assert_eq!(refused(|| unlocked().create_anonymous(bytes)), error);
     drop(unlocked().create(&name, LIMIT_BYTES - 128).unwrap());
     drop(unlocked().create_anonymous(LIMIT_BYTES - 128).unwrap());
 }
@@ -248,15 +309,16 @@ fn lock_too_much(errno: &str) {
     let name = TestName::new("lock");
     let required = Options::new().lock(Lock::Required);
     let expected = Error::LockedMemoryLimit { bytes: (BYTES + 4096) as u64, source };
-    assert_eq!(required.create(&name, BYTES).unwrap_err(), expected);
+    assert_eq!(refused(|| required.create(&name, BYTES)), expected);
     assert!(!name.path().exists(), "nothing is left behind");
-    assert_eq!(required.create_anonymous(BYTES).unwrap_err(), expected);
+    assert_eq!(refused(|| required.create_anonymous(BYTES)), expected);
+    assert_eq!(refused(|| required.prefault(false).create_anonymous(BYTES)), expected);
 
     let segment = Options::new().create(&name, BYTES).unwrap().publish();
     assert_eq!(segment.report().locked, Locked::Refused(source));
     assert!(segment.report().to_string().contains("raise RLIMIT_MEMLOCK"), "{}", segment.report());
     assert_eq!(smaps_field(segment.report().address, "Locked"), "0 kB");
-    assert_eq!(required.attach(&name, Duration::ZERO).unwrap_err(), expected);
+    assert_eq!(refused(|| required.attach(&name, Duration::ZERO)), expected);
     assert!(name.path().exists(), "an attacher leaves the segment alone");
 }
 

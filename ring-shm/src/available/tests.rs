@@ -1,13 +1,17 @@
 use super::*;
 
-fn sum_of(text: &str) -> Option<u64> {
+fn lines(text: &str) -> Lines<impl FnMut(&mut [u8]) -> usize> {
     let mut rest = text.as_bytes();
-    sum(Lines::new(|buffer: &mut [u8]| {
+    Lines::new(move |buffer: &mut [u8]| {
         let count = buffer.len().min(rest.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         rest = &rest[count..];
         count
-    }))
+    })
+}
+
+fn sum_of(text: &str) -> Option<u64> {
+    sum(lines(text))
 }
 
 #[test]
@@ -32,4 +36,17 @@ fn the_estimate_is_below_the_total() {
     assert!(available_bytes > 0);
     assert!(available_bytes <= sys::memory_bytes().unwrap());
     assert_eq!(estimate().is_some(), std::path::Path::new("/proc/meminfo").exists());
+}
+
+#[test]
+fn of_a_node_what_is_free_and_what_files_hold_counts() {
+    let text = "Node 10 MemTotal: 99 kB\nNode 10 MemFree:  1 kB\nNode 10 Active(file): 2 kB\n\
+                Node 10 Inactive(file): 4 kB\nNode 10 Shmem: 99 kB\nNode 10 SReclaimable: 8 kB\n";
+    assert_eq!(sum_of_node(lines(text)), Some(15 * 1024));
+    assert_eq!(sum_of_node(lines("Node 0 MemFree: 1 kB\n")), None, "not all fields");
+    assert_eq!(available_on_node_bytes(1_000_000), None);
+    let has_nodes = std::path::Path::new("/sys/devices/system/node/node0/meminfo").exists();
+    let total_bytes = sys::memory_bytes().unwrap();
+    let available_bytes = available_on_node_bytes(0).filter(|bytes| (1..=total_bytes).contains(bytes));
+    assert_eq!(available_bytes.is_some(), has_nodes);
 }

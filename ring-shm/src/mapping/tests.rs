@@ -12,7 +12,7 @@ fn resident_kib(mapping: &Mapping) -> usize {
 }
 
 fn mapped(pages: usize) -> (Descriptor, Mapping) {
-    let descriptor = sys::anonymous_file(c"ring-shm-test", false).unwrap();
+    let descriptor = sys::anonymous_file(c"ring-shm-test", crate::pages::PageSize::Base).unwrap();
     sys::reserve(&descriptor, pages * 4096).unwrap();
     let mapping = Mapping::new(&descriptor, pages * 4096).unwrap();
     (descriptor, mapping)

@@ -3,23 +3,30 @@
 use core::ffi::CStr;
 
 use crate::lines::{LINE_BYTES, Lines};
-use crate::sys;
+use crate::{Errno, sys};
 
 /// Of the calling thread: threads may live in different mount namespaces.
 const MOUNT_TABLE: &CStr = c"/proc/thread-self/mountinfo";
 
-/// Shows `accept` the mount point of every file system of one type, until it takes one.
-pub(super) fn find_mount<T>(file_system: &[u8], mut accept: impl FnMut(&CStr) -> Option<T>) -> Option<T> {
-    let table = sys::open_to_read(MOUNT_TABLE).ok()?;
+/// Shows `accept` the mount point of every file system of one type, until it takes one. Without /proc there is none.
+pub(super) fn find_mount<T>(
+    file_system: &[u8],
+    mut accept: impl FnMut(&CStr) -> Option<T>,
+) -> Result<Option<T>, Errno> {
+    let table = match sys::open_to_read(MOUNT_TABLE) {
+        Ok(table) => table,
+        Err(error) if error.is_exhaustion() => return Err(error),
+        Err(_) => return Ok(None),
+    };
     let mut lines = Lines::new(|rest| sys::read(&table, rest).unwrap_or(0));
     let mut path = [0; LINE_BYTES];
     while let Some(line) = lines.next() {
         let found = mount_point(line, file_system).and_then(|point| unescape(point, &mut path));
         if let Some(taken) = found.and_then(&mut accept) {
-            return Some(taken);
+            return Ok(Some(taken));
         }
     }
-    None
+    Ok(None)
 }
 
 /// The fifth field of a line whose first field after the lone hyphen is the type asked for.

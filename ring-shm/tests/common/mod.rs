@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use ring_shm::{Lock, Options, Region};
+use ring_shm::{Error, Lock, Options, Region};
 
 const ROLE: &str = "RING_SHM_TEST_ROLE";
 const ARGUMENT: &str = "RING_SHM_TEST_ARGUMENT";
@@ -80,9 +80,13 @@ pub(crate) fn word(region: &impl Region, index: usize) -> &AtomicU64 {
     unsafe { address.as_ref() }
 }
 
-pub(crate) fn is_root() -> bool {
+pub(crate) fn effective_user() -> u32 {
     // SAFETY: the call has no conditions.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
+}
+
+pub(crate) fn is_root() -> bool {
+    effective_user() == 0
 }
 
 /// Waits until no other process has the file locked; the lock goes with the descriptor.
@@ -90,6 +94,16 @@ pub(crate) fn lock_file(file: &std::fs::File) {
     use std::os::fd::AsRawFd;
     // SAFETY: the descriptor is open.
     assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+}
+
+/// Has the lock of a segment's users for as long as the file is open.
+pub(crate) fn join_users(file: &std::fs::File) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: plain integers, for which zeroes are valid.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    (lock.l_type, lock.l_start, lock.l_len) = (libc::F_WRLCK.try_into().unwrap(), 1 << 62, 1);
+    // SAFETY: the descriptor is open and the structure readable.
+    assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }, 0);
 }
 
 /// A memfd of these bytes with these seals.
@@ -237,6 +251,10 @@ impl Peer {
         Self { process, output }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next answer.
     pub(crate) fn hear(&mut self) -> String {
         self.next_answer().unwrap_or_else(|| panic!("the child ended without an answer"))
@@ -297,4 +315,62 @@ pub(crate) fn smaps_field(address: usize, field: &str) -> String {
         }
     }
     panic!("no {field} for {address:#x}")
+}
+
+/// The NUMA policy of the mapping that holds `address`, as numa_maps(5) shows it, on a kernel that has such policies.
+pub(crate) fn numa_policy(address: usize) -> Option<String> {
+    let maps = std::fs::read_to_string("/proc/self/numa_maps").ok()?;
+    let mut lines = maps.lines().filter_map(|line| {
+        let mut fields = line.split(' ');
+        let start = usize::from_str_radix(fields.next()?, 16).ok()?;
+        Some((start, fields.next()?.to_owned()))
+    });
+    lines.rfind(|(start, _)| *start <= address).map(|(_, policy)| policy)
+}
+
+/// Whether this process may bind memory to a node.
+pub(crate) fn can_bind() -> bool {
+    unlocked().numa_node(0).create_anonymous(1).is_ok()
+}
+
+/// How many descriptors this process has open. Of use where no other thread opens any.
+pub(crate) fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// How many descriptors of this process lead to a file.
+pub(crate) fn descriptors_of(file: &Path) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    open.filter(|number| std::fs::read_link(number.as_ref().unwrap().path()).is_ok_and(|to| to == file))
+        .count()
+}
+
+/// What a call that must fail says; it leaves no descriptor open.
+pub(crate) fn refused<T: core::fmt::Debug>(call: impl FnOnce() -> Result<T, Error>) -> Error {
+    let before = open_descriptors();
+    let error = call().unwrap_err();
+    assert_eq!(open_descriptors(), before, "left open by {error:?}");
+    error
+}
+
+/// Does something while a limit of this process is lower.
+pub(crate) fn limited<T>(resource: libc::__rlimit_resource_t, limit: u64, act: impl FnOnce() -> T) -> T {
+    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is writable.
+    assert_eq!(unsafe { libc::getrlimit(resource, &raw mut found) }, 0);
+    let lower = libc::rlimit { rlim_cur: limit, ..found };
+    // SAFETY: the structure is readable.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw const lower) }, 0);
+    let done = act();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(resource, &raw const found) }, 0);
+    done
+}
+
+/// Does something that finds `count` descriptors free.
+pub(crate) fn with_free_descriptors<T>(count: usize, act: impl FnOnce() -> T) -> T {
+    // SAFETY: the call tells of a number whether it is open.
+    let is_open = |number: &i32| unsafe { libc::fcntl(*number, libc::F_GETFD) } != -1;
+    let limit = (0..).filter(|number| !is_open(number)).nth(count).unwrap();
+    limited(libc::RLIMIT_NOFILE, limit.try_into().unwrap(), act)
 }

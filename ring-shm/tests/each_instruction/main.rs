@@ -1,12 +1,15 @@
-//! A process is killed after each instruction of an operation, by SIGKILL, and who survives goes on.
+//! A process is killed after each instruction of an operation, or before and after each of its system calls, by SIGKILL,
+//! and who survives goes on.
 //!
 //! The parent steps a forked child through the operation with ptrace. The child is a program as any other: nothing in the
-//! rings knows of this. A run takes a sample of the instructions, and each of them with `RING_LONG=1` in the environment.
+//! rings knows of this. A run takes all system calls and a sample of the instructions, and, with `RING_LONG=1` in the
+//! environment, all of these too, but for operations that take ten thousands.
 //!
 //! # Safety
 //!
-//! A role is taken over only after its owner was killed and waited for. The forked child calls nothing but the ring,
-//! `ptrace`, `raise` and `_exit`: other threads of this process may have held locks when it was forked.
+//! A role is taken over only after its owner was killed and waited for. The forked child calls nothing but the ring, its
+//! segment, `ptrace`, `raise` and `_exit`: other threads of this process may have held locks when it was forked. (The
+//! allocator's are taken around a fork by the C library.)
 #![allow(unsafe_code)]
 #![cfg(target_os = "linux")]
 
@@ -15,8 +18,13 @@ mod common;
 
 mod broadcast;
 mod bytes;
+mod claims;
+mod create;
 mod mpmc;
 mod spsc;
+
+use core::time::Duration;
+use std::time::Instant;
 
 use common::{is_long, unlocked};
 use ring_core::{AssumeGone, Role};
@@ -27,6 +35,9 @@ type Message = [u64; 7];
 
 /// Instructions of an operation that a short run takes.
 const SAMPLE: u64 = 6;
+
+/// In which whoever survives goes on.
+const SOON: Duration = Duration::from_millis(100);
 
 fn message(number: u64) -> Message {
     [number.wrapping_mul(0x9e37_79b9_7f4a_7c15); 7]
@@ -40,6 +51,16 @@ fn gone(role: Role) -> AssumeGone {
 
 /// A process that was forked and is stepped by this thread.
 struct Victim(libc::pid_t);
+
+/// Where a process stops to be killed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Instruction,
+    /// After an instruction, of too many to take them all: a hundred in a long run, and one in a short.
+    SomeInstruction,
+    /// Before and after each system call.
+    Call,
+}
 
 /// How a step ended.
 #[derive(PartialEq, Eq)]
@@ -81,10 +102,14 @@ impl Victim {
         libc::WSTOPSIG(status)
     }
 
-    /// Lets it execute an instruction.
-    fn step(&self) -> Step {
+    /// Lets it go on to the next stop.
+    fn step(&self, pace: Pace) -> Step {
+        let request = match pace {
+            Pace::Instruction | Pace::SomeInstruction => libc::PTRACE_SINGLESTEP,
+            Pace::Call => libc::PTRACE_SYSCALL,
+        };
         // SAFETY: it is stopped, and this thread traces it.
-        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.0, 0, 0) }, 0);
+        assert_eq!(unsafe { libc::ptrace(request, self.0, 0, 0) }, 0);
         match self.wait() {
             libc::SIGTRAP => Step::Within,
             libc::SIGSTOP => Step::Through,
@@ -102,37 +127,81 @@ impl Drop for Victim {
     }
 }
 
-/// Kills a process after one of the instructions of an operation, each time with a new ring.
+/// Who was killed, and when.
+struct Killed {
+    process: libc::pid_t,
+    /// How many stops were before.
+    after: u64,
+    /// The operation was through.
+    is_through: bool,
+}
+
+/// Kills a process at one of the stops of an operation, each time anew.
 ///
-/// `prepare` makes the ring and returns what survives. `victim` gets ready, and does the operation between two calls of its
-/// argument. `check` looks whether the survivor can go on, and is told whether the operation was through.
+/// `prepare` returns what survives. `victim` gets ready, and does the operation between two calls of its argument. `check`
+/// looks whether the survivor can go on.
+fn killed_at_each<S>(
+    pace: Pace,
+    prepare: impl Fn() -> S,
+    victim: impl Fn(&S, &dyn Fn()),
+    check: impl Fn(S, Killed),
+) {
+    stay_here();
+    // Returns after how many stops: at most so many, fewer when the operation was through.
+    let kill_after = |most: u64| {
+        let survivor = prepare();
+        let process = Victim::start(|mark| victim(&survivor, mark));
+        let mut after = 0;
+        while after < most && process.step(pace) == Step::Within {
+            after += 1;
+        }
+        let killed = Killed { process: process.0, after, is_through: after < most };
+        drop(process);
+        check(survivor, killed);
+        after
+    };
+    if pace == Pace::SomeInstruction && !is_long() {
+        kill_after(u64::from(std::process::id()) % 20_000);
+        return;
+    }
+    let stops = kill_after(u64::MAX);
+    assert!(stops > 10, "only {stops} stops");
+    let stride = match pace {
+        Pace::Call => 1,
+        Pace::Instruction if is_long() => 1,
+        Pace::Instruction => stops.div_ceil(SAMPLE),
+        Pace::SomeInstruction => stops.div_ceil(100),
+    };
+    // Another start in each process, so that many short runs take them all.
+    let first = u64::from(std::process::id()) % stride;
+    for most in (first..stops).step_by(usize::try_from(stride).unwrap()) {
+        let after = kill_after(most);
+        // A creator makes more calls where others have just begun to create.
+        assert!(after == most || pace != Pace::Instruction, "each run is like the first");
+    }
+}
+
+/// The same after each instruction of an operation on a ring in `segment`, made anew each time.
 fn killed_at_each_instruction<'a, S>(
     segment: &'a Segment,
     prepare: impl Fn(&'a Segment) -> S,
     victim: impl Fn(&'a Segment, &dyn Fn()),
     check: impl Fn(&'a Segment, S, bool),
 ) {
-    stay_here();
-    // Returns after how many: at most so many, fewer when the operation was through.
-    let kill_after = |most: u64| {
-        let survivor = prepare(segment);
-        let process = Victim::start(|mark| victim(segment, mark));
-        let mut done = 0;
-        while done < most && process.step() == Step::Within {
-            done += 1;
-        }
-        drop(process);
-        check(segment, survivor, done < most);
-        done
-    };
-    let instructions = kill_after(u64::MAX);
-    assert!(instructions > 10, "only {instructions} instructions");
-    let stride = if is_long() { 1 } else { instructions.div_ceil(SAMPLE) };
-    // Another start in each process, so that many short runs take them all.
-    let first = u64::from(std::process::id()) % stride;
-    for after in (first..instructions).step_by(usize::try_from(stride).unwrap()) {
-        assert_eq!(kill_after(after), after, "each run is like the first");
-    }
+    killed_at_each(
+        Pace::Instruction,
+        || prepare(segment),
+        |_, mark| victim(segment, mark),
+        |survivor, killed| check(segment, survivor, killed.is_through),
+    );
+}
+
+/// Does what must not take long.
+fn in_time<T>(act: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let done = act();
+    assert!(start.elapsed() < SOON, "it took {:?}", start.elapsed());
+    done
 }
 
 /// Keeps this thread and the children that it forks on one CPU: a step is then two switches, and no wake-up of another
