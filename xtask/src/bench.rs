@@ -25,6 +25,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use ring_shm::Pages;
 use ring_tune::Clock;
 
 use host::{Disturbance, Host};
@@ -114,7 +115,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 /// The memory that a suite's segment would be made of now.
 fn obtainable_memory() -> Result<ring_shm::Report> {
     let mut memory = Memory::default();
-    memory.create(Kind::Usual, &[1])?;
+    memory.create(Kind::Usual, Pages::Huge2MiBIfAvailable, &[1])?;
     let (_, report) = memory.reports().pop().context("a segment was made and has no report")?;
     Ok(report)
 }
@@ -136,9 +137,14 @@ fn run_suite(
     let mut session = Session::start(&plan, host.cpus, clock, program)?;
     for (kind, report) in session.reports() {
         match kind {
-            Kind::Huge if report.fall_back.is_some() => plan.forget(Kind::Huge, "no free pages of 2 MiB"),
+            Kind::Huge if report.fall_back.from_2mib.is_some() => {
+                plan.forget(Kind::Huge, "no free pages of 2 MiB")
+            }
             Kind::Usual if report.page_bytes != host.page_bytes => {
-                say(format_args!("  (pages of {} KiB for this suite)\n", report.page_bytes / 1024))?;
+                say(format_args!(
+                    "  (pages of {} KiB for this suite: of larger ones too few are free)\n",
+                    report.page_bytes / 1024
+                ))?;
             }
             _ => {}
         }

@@ -8,15 +8,17 @@ mod copies;
 mod index;
 mod kernel;
 mod rings;
+mod shm;
 mod spsc;
 #[cfg(test)]
 mod tests;
 
 use std::os::fd::OwnedFd;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use measure::threads::Threads;
 use measure::{Arm, Side, line_bytes};
+use ring_shm::Pages;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use kernel::Channel;
@@ -33,6 +35,14 @@ pub(crate) enum Ring {
     Mpmc,
     /// A producer that never waits.
     Broadcast,
+}
+
+/// One side of an arm, and what the other side needs.
+pub(crate) struct LeadSide {
+    /// The lead's.
+    pub(crate) arm: Box<dyn Arm>,
+    /// What the peer makes its own of.
+    pub(crate) for_peer: Vec<OwnedFd>,
 }
 
 /// An arm in words, for both processes to make it from.
@@ -58,6 +68,11 @@ pub(crate) enum Spec {
         depth: u64,
         /// In what it differs from what users get by default.
         change: Change,
+    },
+    /// Two of our rings, one each way, each in a segment of its own, with claimed roles.
+    Shm {
+        /// Slots of each.
+        depth: u64,
     },
     /// Two rings of our own of another kind, one each way.
     Other {
@@ -106,7 +121,7 @@ impl Spec {
             Self::Kernel(Channel::Eventfd) => {
                 vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2]
             }
-            Self::Kernel(_) | Self::Syscall | Self::Threads(_) => vec![],
+            Self::Shm { .. } | Self::Kernel(_) | Self::Syscall | Self::Threads(_) => vec![],
             Self::Other { ring, depth } => {
                 let bytes = match ring {
                     Ring::Bytes => rings::bytes_bytes(depth),
@@ -144,13 +159,22 @@ impl Spec {
         matches!(self, Self::Kernel(_) | Self::Syscall | Self::PushAlone { .. })
     }
 
-    /// Makes one side of the arm.
-    pub(crate) fn make(
-        &self,
-        side: Side,
-        memory: &mut Memory,
-        descriptors: Vec<OwnedFd>,
-    ) -> Result<Box<dyn Arm>> {
+    /// Makes the lead's side. A segment that only this arm has is made of `pages`.
+    pub(crate) fn lead(&self, memory: &mut Memory, pages: Pages) -> Result<LeadSide> {
+        if let Self::Shm { depth } = *self {
+            return shm::create(pages, depth).context("cannot make a ring in a segment of its own");
+        }
+        let opened = self.channel().map(Channel::open).transpose();
+        let ends = opened.context("cannot open what an arm needs of the kernel")?.unwrap_or_default();
+        Ok(LeadSide { arm: self.make(Side::Lead, memory, ends.lead)?, for_peer: ends.peer })
+    }
+
+    /// Makes the peer's side, of the descriptors that the lead has for it.
+    pub(crate) fn peer(&self, memory: &mut Memory, descriptors: Vec<OwnedFd>) -> Result<Box<dyn Arm>> {
+        self.make(Side::Peer, memory, descriptors)
+    }
+
+    fn make(&self, side: Side, memory: &mut Memory, descriptors: Vec<OwnedFd>) -> Result<Box<dyn Arm>> {
         let parts = self
             .parts()
             .into_iter()
@@ -160,6 +184,7 @@ impl Spec {
             Self::SameLine { .. } => Box::new(measure::same_line(parts)?),
             Self::Rotating { lines, .. } => Box::new(measure::floor(side, parts, lines)?),
             Self::Spsc { depth, change, .. } => spsc::make(side, parts, depth, change, descriptors)?,
+            Self::Shm { .. } => shm::attach(descriptors)?,
             Self::Other { ring: Ring::Bytes, depth } => Box::new(rings::bytes(side, parts, depth)?),
             Self::Other { ring: Ring::Mpmc, depth } => Box::new(rings::mpmc(side, parts, depth)?),
             Self::Other { ring: Ring::Broadcast, depth } => Box::new(rings::broadcast(side, parts, depth)?),

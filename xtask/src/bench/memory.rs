@@ -22,7 +22,7 @@ const PART_ALIGN: usize = 4096;
 /// Which pages an arm lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// 2 MiB where there are any, else the system's own.
+    /// 2 MiB where there are enough for the whole suite, else the system's own.
     Usual,
     /// The system's own, 4 KiB.
     Base,
@@ -43,11 +43,12 @@ struct Cut {
 }
 
 impl Memory {
-    /// Makes a segment that holds parts of these lengths.
-    pub(crate) fn create(&mut self, kind: Kind, parts_bytes: &[usize]) -> Result<()> {
+    /// Makes a segment that holds parts of these lengths, of the pages that the kind names, or `usual` ones.
+    pub(crate) fn create(&mut self, kind: Kind, usual: Pages, parts_bytes: &[usize]) -> Result<()> {
         let pages = match kind {
-            Kind::Usual | Kind::Huge => Pages::Huge2MiBIfAvailable,
+            Kind::Usual => usual,
             Kind::Base => Pages::Base,
+            Kind::Huge => Pages::Huge2MiBIfAvailable,
         };
         let bytes = parts_bytes.iter().map(|bytes| bytes.next_multiple_of(PART_ALIGN)).sum::<usize>();
         let new = Options::new().pages(pages).create_anonymous(bytes.max(PART_ALIGN))?;

@@ -202,6 +202,7 @@ impl Plan {
 fn floor_lines(spec: &Spec) -> usize {
     match *spec {
         Spec::Spsc { depth, .. }
+        | Spec::Shm { depth }
         | Spec::Index { depth }
         | Spec::Other { depth, .. }
         | Spec::Many { depth, .. } => usize::try_from(depth).unwrap_or(FLOOR_LINES),

@@ -14,7 +14,7 @@ use std::process::{Child, Command};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use measure::{Arm, Side, Slice};
+use measure::{Arm, Slice};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ pub(crate) fn be_peer(orders: &str) -> Result<()> {
     let mut arms = Vec::new();
     for (spec, numbers) in orders.arms {
         let descriptors = numbers.into_iter().map(take_over).collect::<Result<_>>()?;
-        arms.push(spec.make(Side::Peer, &mut memory, descriptors)?);
+        arms.push(spec.peer(&mut memory, descriptors)?);
     }
     obey(&control, &mut arms)
 }

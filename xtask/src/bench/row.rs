@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::plan::{Case, Plan};
 use super::rounds::{Outcome, Spread, Tally, median, quantile};
+use super::suites;
 
 /// Times in nanoseconds. What is missing is null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +29,10 @@ pub(crate) struct Row {
     pub(crate) ratio_to_floor: Option<f64>,
     pub(crate) ratio_min: Option<f64>,
     pub(crate) ratio_max: Option<f64>,
+    /// Of a ring through ring-shm: over the same ring without it, formed in each round.
+    pub(crate) ratio_to_spsc: Option<f64>,
+    pub(crate) ratio_to_spsc_min: Option<f64>,
+    pub(crate) ratio_to_spsc_max: Option<f64>,
 }
 
 /// The rows of a suite, in the order of its cases.
@@ -44,6 +49,7 @@ fn row(plan: &Plan, case: &Case, tally: &Tally, outcome: &Outcome) -> Row {
         .iter()
         .any(|&series| plan.series[series].closely.is_some_and(|slice| slice.is_stream()));
     let ratio = Spread::of(&tally.ratios);
+    let bare = case.name.strip_prefix("shm-").and_then(|bare| suites::ratio(plan, outcome, &case.name, bare));
     let is_there = !tally.centre.is_empty();
     Row {
         suite: plan.suite,
@@ -64,5 +70,8 @@ fn row(plan: &Plan, case: &Case, tally: &Tally, outcome: &Outcome) -> Row {
         ratio_to_floor: ratio.map(|ratio| ratio.median),
         ratio_min: ratio.map(|ratio| ratio.min),
         ratio_max: ratio.map(|ratio| ratio.max),
+        ratio_to_spsc: bare.map(|ratio| ratio.median),
+        ratio_to_spsc_min: bare.map(|ratio| ratio.min),
+        ratio_to_spsc_max: bare.map(|ratio| ratio.max),
     }
 }

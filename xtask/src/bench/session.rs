@@ -1,14 +1,15 @@
 //! The arms of a plan, made in both processes, for as long as a suite runs.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use measure::threads::Threads;
-use measure::{Arm, Samples, Side, Slice, Timer};
-use ring_shm::Report;
+use measure::{Arm, Samples, Slice, Timer};
+use ring_shm::{Pages, Report};
 use ring_tune::Clock;
 
-use super::arms::Spec;
+use super::arms::{LeadSide, Spec};
 use super::compared::Compared;
 use super::memory::{Kind, Memory};
 use super::plan::Plan;
@@ -27,20 +28,12 @@ pub(crate) struct Session {
 impl Session {
     /// Makes memory, arms and peer.
     pub(crate) fn start(plan: &Plan, cpus: [usize; 2], clock: Clock, program: Option<&Path>) -> Result<Self> {
-        let mut memory = make_memory(plan)?;
-        let mut arms = Vec::new();
-        let mut theirs = Vec::new();
-        for spec in &plan.specs {
-            let (ours, peers) = match spec.channel() {
-                Some(channel) => {
-                    let ends = channel.open().context("cannot open what an arm needs of the kernel")?;
-                    (ends.lead, ends.peer)
-                }
-                None => (vec![], vec![]),
-            };
-            arms.push(spec.make(Side::Lead, &mut memory, ours)?);
-            theirs.push((*spec, peers));
-        }
+        // Several segments: where the pool has pages for some of them only, arms in pages of two sizes would be
+        // compared with each other.
+        let Lead { memory, arms, theirs } = match Lead::make(plan, Pages::Huge2MiBRequired) {
+            Err(error) if lacks_huge_pages(&error) => Lead::make(plan, Pages::Base)?,
+            made => made?,
+        };
         let compared =
             program.map(|program| Compared::start(program, cpus, threads(plan).collect())).transpose()?;
         let peer = Peer::start(cpus[1], &memory, theirs)?;
@@ -86,14 +79,41 @@ fn threads(plan: &Plan) -> impl Iterator<Item = Threads> {
     })
 }
 
-fn make_memory(plan: &Plan) -> Result<Memory> {
+/// What the lead makes before there is a peer.
+struct Lead {
+    memory: Memory,
+    arms: Vec<Box<dyn Arm>>,
+    /// What the peer makes its own arms of.
+    theirs: Vec<(Spec, Vec<OwnedFd>)>,
+}
+
+impl Lead {
+    /// Makes all that is not in pages of a kind of its own of `usual` ones.
+    fn make(plan: &Plan, usual: Pages) -> Result<Self> {
+        let mut memory = make_memory(plan, usual)?;
+        let (mut arms, mut theirs) = (Vec::new(), Vec::new());
+        for spec in &plan.specs {
+            let LeadSide { arm, for_peer } = spec.lead(&mut memory, usual)?;
+            arms.push(arm);
+            theirs.push((*spec, for_peer));
+        }
+        Ok(Self { memory, arms, theirs })
+    }
+}
+
+/// Whether pages of 2 MiB were asked for and are too few.
+pub(crate) fn lacks_huge_pages(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ring_shm::Error::NoHugePages { .. }))
+}
+
+fn make_memory(plan: &Plan, usual: Pages) -> Result<Memory> {
     let parts: Vec<(Kind, usize)> = plan.specs.iter().flat_map(|spec| spec.parts()).collect();
     let mut memory = Memory::default();
     for kind in [Kind::Usual, Kind::Base, Kind::Huge] {
         let lengths: Vec<usize> =
             parts.iter().filter(|part| part.0 == kind).map(|&(_, bytes)| bytes).collect();
         if !lengths.is_empty() {
-            memory.create(kind, &lengths).context("cannot make the shared segment")?;
+            memory.create(kind, usual, &lengths).context("cannot make the shared segment")?;
         }
     }
     Ok(memory)

@@ -74,6 +74,11 @@ fn compared<const N: usize>(plan: &Plan, outcome: &Outcome, case: &str, rivals: 
     rivals.into_iter().filter_map(line).collect()
 }
 
+/// Rings through ring-shm over the bare ones of these names, a line each.
+fn through_shm<const N: usize>(plan: &Plan, outcome: &Outcome, bare: [&str; N]) -> String {
+    bare.into_iter().map(|bare| compared(plan, outcome, &format!("shm-{bare}"), [bare])).collect()
+}
+
 /// The figure of a case in each round that counts.
 fn figures<'a>(plan: &Plan, outcome: &'a Outcome, case: &str) -> &'a [f64] {
     let index = plan.cases.iter().position(|known| known.name == case);
@@ -81,7 +86,7 @@ fn figures<'a>(plan: &Plan, outcome: &'a Outcome, case: &str) -> &'a [f64] {
 }
 
 /// A case over another, formed in each round.
-fn ratio(plan: &Plan, outcome: &Outcome, case: &str, over: &str) -> Option<Spread> {
+pub(crate) fn ratio(plan: &Plan, outcome: &Outcome, case: &str, over: &str) -> Option<Spread> {
     let (case, over) = (figures(plan, outcome, case), figures(plan, outcome, over));
     Spread::of(&case.iter().zip(over).map(|(case, over)| case / over).collect::<Vec<_>>())
 }

@@ -23,6 +23,8 @@ pub trait Exchange {
 }
 
 /// Runs a slice of round trips, and measures.
+// A function of its own in every arm, or what it is inlined into decides which registers its loop gets.
+#[inline(never)]
 pub fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: Timer) -> Samples {
     let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
     let mut number = *next;
@@ -57,6 +59,8 @@ pub fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: T
 }
 
 /// Runs the other side of a slice.
+// As `lead`.
+#[inline(never)]
 pub fn follow(exchange: &mut impl Exchange, next: &mut u64, slice: Slice) {
     let Slice::RoundTrips { warm_up, blocks, singles } = slice else { no_stream() };
     let end = *next + warm_up + blocks * BLOCK + singles;

@@ -22,6 +22,8 @@ pub enum Reader {
 }
 
 /// Takes `messages` messages, a multiple of [`BLOCK`], and measures the time of all but the first tenth.
+// A function of its own in every arm, or what it is inlined into decides which registers its loop gets.
+#[inline(never)]
 pub(crate) fn read(from: &mut impl Receiver, reader: Reader, messages: u64, timer: Timer) -> Samples {
     match reader {
         Reader::Fast => {
@@ -87,6 +89,8 @@ fn read_with<R: Receiver, T>(
 }
 
 /// Passes `messages` messages on.
+// As `read`.
+#[inline(never)]
 pub(crate) fn write(to: &mut impl Sender, messages: u64) {
     for number in 0..messages {
         while !to.try_send(&[number; 7]) {

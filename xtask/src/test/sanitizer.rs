@@ -44,6 +44,7 @@ pub(super) const THREAD: Sanitizer = Sanitizer {
     ],
 };
 
+const NEEDS_PROC: &str = "the sanitizer needs /proc itself";
 const ONE_THREAD: &str = "in a single thread there is no race to find";
 
 /// Finds accesses outside of what is allocated. Tests leak handles on purpose, as a killed process does.
@@ -56,6 +57,8 @@ pub(super) const ADDRESS: Sanitizer = Sanitizer {
             test: "the_limit_on_locked_memory_is_told_apart",
             reason: "the sanitizer replaces mlock with nothing",
         },
+        LeftOut { test: "no_proc", reason: NEEDS_PROC },
+        LeftOut { test: "without_proc", reason: NEEDS_PROC },
         LeftOut { test: "_is_killed", reason: "the instructions stepped through are to be the ring's own" },
     ],
 };

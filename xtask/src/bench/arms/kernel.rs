@@ -32,7 +32,7 @@ pub(crate) enum Channel {
 }
 
 /// The descriptors of both sides. Each has first what it writes to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) lead: Vec<OwnedFd>,
     pub(crate) peer: Vec<OwnedFd>,

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::*;
+use crate::bench::session::lacks_huge_pages;
 
 const ROUND_TRIPS: Slice = Slice::RoundTrips { warm_up: 1, blocks: 1, singles: 4 };
 
@@ -16,11 +17,9 @@ fn run(spec: Spec, slices: &[Slice]) -> Vec<Samples> {
     for kind in [Kind::Usual, Kind::Base] {
         let parts = spec.parts();
         let lengths: Vec<usize> = parts.iter().filter(|part| part.0 == kind).map(|part| part.1).collect();
-        memory.create(kind, &lengths).unwrap();
+        memory.create(kind, Pages::Base, &lengths).unwrap();
     }
-    let ends = spec.channel().map(|channel| channel.open().unwrap());
-    let (ours, theirs) = ends.map_or((vec![], vec![]), |ends| (ends.lead, ends.peer));
-    let mut lead = spec.make(Side::Lead, &mut memory, ours).unwrap();
+    let LeadSide { arm: mut lead, for_peer } = spec.lead(&mut memory, Pages::Base).unwrap();
     let segments = memory.inheritable().unwrap();
 
     thread::scope(|scope| {
@@ -29,7 +28,7 @@ fn run(spec: Spec, slices: &[Slice]) -> Vec<Samples> {
             for (kind, descriptor) in segments {
                 memory.attach(kind, descriptor).unwrap();
             }
-            let mut peer = spec.make(Side::Peer, &mut memory, theirs).unwrap();
+            let mut peer = spec.peer(&mut memory, for_peer).unwrap();
             for &slice in slices {
                 peer.follow(slice);
             }
@@ -69,6 +68,21 @@ fn rings_exchange_messages_whatever_is_changed_about_them() {
 }
 
 #[test]
+fn rings_through_ring_shm_exchange_messages_in_segments_of_their_own() {
+    let spec = Spec::Shm { depth: 16 };
+    assert_eq!(spec.parts(), [], "nothing of the suite's segment");
+    check_round_trips(spec);
+}
+
+#[test]
+fn a_ring_through_ring_shm_in_pages_that_there_are_not_is_refused() {
+    // 128 GiB, more than a pool holds where tests run.
+    let error = Spec::Shm { depth: 1 << 31 }.lead(&mut Memory::default(), Pages::Huge2MiBRequired);
+    let error = error.err().unwrap();
+    assert!(lacks_huge_pages(&error), "a run would go on in pages of the system's own: {error:#}");
+}
+
+#[test]
 fn the_kernel_carries_messages() {
     for channel in [Channel::Pipe, Channel::Unix, Channel::Eventfd] {
         check_round_trips(Spec::Kernel(channel));
@@ -80,7 +94,11 @@ fn streams_arrive_in_order_with_every_reader() {
     let readers = [Reader::Fast, Reader::Equal, Reader::Slow];
     let slices = readers.map(|reader| Slice::Stream { reader, messages: 2_000 });
     for depth in [64, 1024] {
-        let rings = [Spec::Spsc { kind: Kind::Usual, depth, change: Change::None }, Spec::Index { depth }];
+        let rings = [
+            Spec::Spsc { kind: Kind::Usual, depth, change: Change::None },
+            Spec::Shm { depth },
+            Spec::Index { depth },
+        ];
         for samples in rings.into_iter().flat_map(|spec| run(spec, &slices)) {
             // Of 2 blocks of 1,000 messages the first is dropped.
             assert_eq!((samples.centre.len(), samples.tails.len(), samples.messages), (1, 1, 2_000));
@@ -111,8 +129,8 @@ fn parts_without_a_peer_need_none() {
 #[test]
 fn memory_that_is_too_small_is_refused() {
     let mut memory = Memory::default();
-    memory.create(Kind::Usual, &[4096]).unwrap();
+    memory.create(Kind::Usual, Pages::Base, &[4096]).unwrap();
     let ring = Spec::Spsc { kind: Kind::Usual, depth: 1024, change: Change::None };
-    assert!(ring.make(Side::Lead, &mut memory, vec![]).is_err());
+    assert!(ring.lead(&mut memory, Pages::Base).is_err());
     assert!(memory.cut(Kind::Base, 1).is_err(), "no such segment was made");
 }

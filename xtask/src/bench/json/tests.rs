@@ -1,3 +1,4 @@
+use ring_shm::Pages;
 use ring_tune::Clock;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn the_document_has_the_documented_keys() {
     let mut memory = Memory::default();
-    memory.create(Kind::Base, &[1]).unwrap();
+    memory.create(Kind::Base, Pages::Base, &[1]).unwrap();
     let (_, report) = memory.reports().pop().unwrap();
     let host = Host::look([0, 1], &Clock::monotonic(), &report);
     let scale = crate::bench::plan::Scale { rounds: 1, quick: true, compare: false, at_most: None };
@@ -61,6 +62,9 @@ fn the_document_has_the_documented_keys() {
             "ratio_max",
             "ratio_min",
             "ratio_to_floor",
+            "ratio_to_spsc",
+            "ratio_to_spsc_max",
+            "ratio_to_spsc_min",
             "rounds",
             "samples",
             "suite",

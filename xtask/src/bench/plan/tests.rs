@@ -1,4 +1,5 @@
 use super::*;
+use crate::bench::arms::Change;
 use crate::bench::suites::Suite;
 
 const SCALE: Scale = Scale { rounds: 1, quick: true, compare: false, at_most: None };
@@ -21,6 +22,8 @@ fn the_cases_of_pingpong() {
             "spsc/8",
             "spsc/32",
             "spsc/1024",
+            "shm-spsc",
+            "shm-spsc/1024",
             "bytes",
             "mpmc",
             "broadcast",
@@ -40,6 +43,7 @@ fn the_cases_of_stream() {
             expected.extend([8, 16, 32, 1024].map(|depth| format!("{ring}/{depth}{reader}")));
         }
     }
+    expected.extend(["shm-spsc/16", "shm-spsc/1024"].map(String::from));
     expected.extend(["bytes/1KiB", "memcpy/1KiB"].map(String::from));
     for threads in ["1-1", "2-2"] {
         expected.extend(["", "/16"].map(|depth| format!("mpmc/{threads}{depth}")));
@@ -85,8 +89,35 @@ fn a_ring_is_compared_with_as_many_lines_as_it_has_slots() {
     assert_eq!(floor_of("spsc/8"), floor(8));
     assert_eq!(floor_of("spsc"), floor(16));
     assert_eq!(floor_of("spsc/1024"), floor(1024));
+    assert_eq!(floor_of("shm-spsc"), floor(16));
+    assert_eq!(floor_of("shm-spsc/1024"), floor(1024));
     assert_eq!(floor_of("pipe"), floor(16));
     assert_eq!(floor_of("floor/1024"), floor(16));
+}
+
+#[test]
+fn each_ring_through_ring_shm_has_a_bare_one_beside_it() {
+    for suite in [Suite::Pingpong, Suite::Stream] {
+        let plan = suite.plan(SCALE, true);
+        let series_of = |name: &str| {
+            let case = plan.cases.iter().find(|case| case.name == name).unwrap();
+            plan.series[case.source.series()[0]]
+        };
+        let through_shm: Vec<&str> = plan
+            .cases
+            .iter()
+            .map(|case| case.name.as_str())
+            .filter(|name| name.starts_with("shm-"))
+            .collect();
+        assert_eq!(through_shm.len(), 2);
+        for name in through_shm {
+            let (shm, bare) = (series_of(name), series_of(&name[4..]));
+            assert_eq!((shm.closely, shm.afterwards), (bare.closely, bare.afterwards));
+            let Spec::Shm { depth } = plan.specs[shm.arm] else { panic!("{name} is another arm") };
+            let same = Spec::Spsc { kind: Kind::Usual, depth, change: Change::None };
+            assert_eq!(plan.specs[bare.arm], same, "{name}");
+        }
+    }
 }
 
 #[test]
@@ -104,10 +135,10 @@ fn pages_are_compared_with_lines_in_pages_of_the_same_kind() {
 #[test]
 fn one_series_serves_all_who_need_it() {
     let plan = Suite::Pingpong.plan(SCALE, true);
-    // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, seven rings, three channels of the kernel.
-    assert_eq!((plan.series.len(), plan.specs.len()), (16, 16));
+    // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, nine rings, three channels of the kernel.
+    assert_eq!((plan.series.len(), plan.specs.len()), (18, 18));
     // A ring is one arm, whatever its reader does.
-    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8 + 7);
+    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8 + 2 + 7);
 }
 
 #[test]

@@ -34,6 +34,18 @@ fn the_centre_comes_from_blocks_and_the_tails_from_single_exchanges() {
 }
 
 #[test]
+fn a_ring_through_ring_shm_is_set_against_the_bare_one_of_the_same_round() {
+    let mut plan = plan();
+    plan.round_trips("shm-spsc", Spec::Shm { depth: 16 });
+    let tally = |figures: [f64; 3]| Tally { figures: figures.into(), ..Tally::default() };
+    let tallies = vec![tally([50.0, 100.0, 40.0]), tally([51.0, 99.0, 40.4])];
+    let rows = rows(&plan, &Outcome { tallies, rounds: 3, ..Outcome::default() });
+    let ratios = |row: &Row| (row.ratio_to_spsc, row.ratio_to_spsc_min, row.ratio_to_spsc_max);
+    assert_eq!(ratios(&rows[0]), (None, None, None), "it is the bare one");
+    assert_eq!(ratios(&rows[1]), (Some(1.01), Some(0.99), Some(1.02)));
+}
+
+#[test]
 fn what_is_missing_is_null() {
     let outcome = Outcome { tallies: vec![Tally::default()], dropped: 7, ..Outcome::default() };
     let row = serde_json::to_value(&rows(&plan(), &outcome)[0]).unwrap();

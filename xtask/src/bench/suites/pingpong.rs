@@ -2,7 +2,7 @@
 
 use measure::threads::{Queue, Threads};
 
-use super::{RIVALS, compared, figure, ratio};
+use super::{RIVALS, compared, figure, ratio, through_shm};
 use crate::bench::arms::{Change, Channel, Ring, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{FLOOR_LINES, Plan, Scale};
@@ -10,6 +10,9 @@ use crate::bench::rounds::{Outcome, Spread};
 
 /// Depths of our ring beside the 16 that goes without saying.
 const DEPTHS: [usize; 3] = [8, 32, 1024];
+
+/// Rings through ring-shm, each with its own segment: of 2 MiB pages these take four of the pool.
+const SHM: [(&str, u64); 2] = [("shm-spsc", 16), ("shm-spsc/1024", 1024)];
 
 pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     let mut plan = Plan::new("pingpong", scale, pair);
@@ -22,6 +25,9 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     plan.round_trips("spsc", ring(FLOOR_LINES));
     for depth in DEPTHS {
         plan.round_trips(&format!("spsc/{depth}"), ring(depth));
+    }
+    for (name, depth) in SHM {
+        plan.round_trips(name, Spec::Shm { depth });
     }
     for (name, other) in [("bytes", Ring::Bytes), ("mpmc", Ring::Mpmc), ("broadcast", Ring::Broadcast)] {
         plan.round_trips(name, Spec::Other { ring: other, depth: FLOOR_LINES as u64 });
@@ -48,6 +54,7 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
              takes between these cores: what is above 1 is the protocol, the rest is the hardware.\n"
         );
     }
+    text += &through_shm(plan, outcome, ["spsc", "spsc/1024"]);
     text += &compared(plan, outcome, "spsc-threads", RIVALS.map(|(name, _)| name));
     for (case, what) in [("pipe", "pipe"), ("unix", "Unix socket"), ("eventfd", "ring that an eventfd wakes")]
     {

@@ -3,7 +3,7 @@
 use measure::Reader;
 use measure::threads::{Queue, Threads};
 
-use super::{RIVALS, compared, ratio};
+use super::{RIVALS, compared, ratio, through_shm};
 use crate::bench::arms::{Change, Ring, Spec};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{Plan, Scale};
@@ -11,6 +11,9 @@ use crate::bench::rounds::Outcome;
 use crate::bench::table::Table;
 
 const DEPTHS: [usize; 4] = [8, 16, 32, 1024];
+
+/// Of rings through ring-shm, as in the ping-pong.
+const SHM_DEPTHS: [u64; 2] = [16, 1024];
 
 const COMPARED_DEPTHS: [usize; 2] = [16, 1024];
 
@@ -29,6 +32,9 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
             };
             plan.stream(&format!("{ring}/{depth}{suffix}"), spec, reader);
         }
+    }
+    for depth in SHM_DEPTHS {
+        plan.stream(&format!("shm-spsc/{depth}"), Spec::Shm { depth }, Reader::Equal);
     }
     plan.stream("bytes/1KiB", Spec::LongBytes, Reader::Equal);
     plan.stream("memcpy/1KiB", Spec::Copies, Reader::Equal);
@@ -71,6 +77,7 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         table.push(line);
     }
     let mut text = if outcome.rounds == 0 { String::new() } else { table.to_string() };
+    text += &through_shm(plan, outcome, ["spsc/16", "spsc/1024"]);
     if let Some(over) = ratio(plan, outcome, "memcpy/1KiB", "bytes/1KiB") {
         text += &format!("Messages of 1 KiB: {over} of the bandwidth of bare copies.\n");
     }

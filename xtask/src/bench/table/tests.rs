@@ -35,6 +35,9 @@ fn row(case: &str, p9999: Option<f64>) -> Row {
         ratio_to_floor: Some(1.0),
         ratio_min: Some(0.9),
         ratio_max: Some(1.1),
+        ratio_to_spsc: None,
+        ratio_to_spsc_min: None,
+        ratio_to_spsc_max: None,
     }
 }
 
