@@ -73,12 +73,10 @@ fn check_owner(options: &Options, owner: u32) -> Result<(), Error> {
     }
 }
 
-/// Checks the header of a file that has holes. It is read by a call, since to touch a mapping would mean to allocate, and
-/// to die where that fails.
+/// Checks the header of a file that has holes, and so is not to be touched in a mapping.
 fn check_header(descriptor: &Descriptor, file_bytes: usize, page_bytes: usize) -> Result<(), Error> {
-    let mut bytes = [0; size_of::<Header>()];
-    sys::read_start(descriptor, &mut bytes).map_err(|error| Error::os("read the header", error))?;
-    Header::from_bytes(&bytes).read(file_bytes, page_bytes).map(drop)
+    let header = Header::of_file(descriptor).map_err(|error| Error::os("read the header", error))?;
+    header.read(file_bytes, page_bytes).map(drop)
 }
 
 /// A published segment, mapped and checked.

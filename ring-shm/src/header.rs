@@ -28,7 +28,7 @@ use memoffset::offset_of;
 use ring_core::{ARCHITECTURE, REGION_ALIGN};
 use static_assertions::{const_assert, const_assert_eq};
 
-use crate::{Error, sys};
+use crate::{Descriptor, Errno, Error, sys};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ring-shm");
 const READY: u64 = u64::from_le_bytes(*b"is-ready");
@@ -84,8 +84,16 @@ impl Layout {
 }
 
 impl Header {
+    /// A private copy of what a file begins with. It is read by a call: to touch a mapping could allocate, and kill this
+    /// process where that fails.
+    pub(crate) fn of_file(descriptor: &Descriptor) -> Result<Self, Errno> {
+        let mut bytes = [0; DATA_OFFSET];
+        sys::read_start(descriptor, &mut bytes)?;
+        Ok(Self::from_bytes(&bytes))
+    }
+
     /// A private copy, as it was read from the file.
-    pub(crate) fn from_bytes(bytes: &[u8; DATA_OFFSET]) -> Self {
+    fn from_bytes(bytes: &[u8; DATA_OFFSET]) -> Self {
         let mut words = bytes.chunks_exact(8).map(|bytes| {
             let mut word = [0; 8];
             word.copy_from_slice(bytes);

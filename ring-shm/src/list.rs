@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::header::{DATA_OFFSET, Header};
+use crate::header::Header;
 use crate::name::Name;
 use crate::pages::PageSize;
 use crate::place::{self, Directory};
@@ -161,11 +161,9 @@ impl Listed {
     }
 }
 
-/// A copy of the header of a segment. It is read by a call: to touch a mapping could allocate, and kill this process.
+/// A copy of the header of a segment.
 fn header_of(descriptor: &Descriptor, name: &Name) -> Result<Header, Error> {
-    let mut bytes = [0; DATA_OFFSET];
-    sys::read_start(descriptor, &mut bytes).map_err(|error| Error::os("read the header", error))?;
-    let header = Header::from_bytes(&bytes);
+    let header = Header::of_file(descriptor).map_err(|error| Error::os("read the header", error))?;
     match header.check_magic() {
         // A creator that has not written it yet, or was killed before.
         Err(0) if name.is_temporary() => Ok(header),

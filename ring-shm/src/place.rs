@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use crate::header::{DATA_OFFSET, Header};
+use crate::header::Header;
 use crate::sys::{self, FileSystemKind, Identity, Status};
 use crate::{Descriptor, Errno, Error, rest};
 
@@ -169,10 +169,9 @@ fn check_magic(directory: &Directory, name: &Name) -> Result<(), Error> {
         Errno::LOOP | Errno::ISDIR | Errno::NXIO => Error::NotSharedMemory,
         error => Error::os("open the segment to look at it", error),
     })?;
-    let mut bytes = [0; DATA_OFFSET];
-    sys::read_start(&descriptor, &mut bytes).map_err(|error| match error {
+    let header = Header::of_file(&descriptor).map_err(|error| match error {
         Errno::ISDIR => Error::NotSharedMemory,
         error => Error::os("read the header", error),
     })?;
-    Header::from_bytes(&bytes).check_magic().map_err(|found| Error::WrongMagic { found })
+    header.check_magic().map_err(|found| Error::WrongMagic { found })
 }

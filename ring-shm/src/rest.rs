@@ -14,7 +14,7 @@
 //!
 //! A segment that is published stays so, and is never locked here: nobody is kept from attaching to it.
 
-use crate::header::{DATA_OFFSET, Header};
+use crate::header::Header;
 use crate::name::Name;
 use crate::place::Directory;
 use crate::{Descriptor, Error, lock, sys};
@@ -42,12 +42,9 @@ pub(crate) fn remove_temporary(directory: &Directory) {
 
 /// Whether a file is a segment that is not published, or is to become one if it may still be `blank`.
 fn is_unpublished(descriptor: &Descriptor, blank: bool) -> bool {
-    let mut bytes = [0; DATA_OFFSET];
-    if sys::read_start(descriptor, &mut bytes).is_err() {
-        return false;
-    }
+    let Ok(header) = Header::of_file(descriptor) else { return false };
     // Lengths matter once it is published.
-    match Header::from_bytes(&bytes).read(0, 0) {
+    match header.read(0, 0) {
         Ok(None) => true,
         Err(Error::WrongMagic { found: 0 }) => blank,
         _ => false,
