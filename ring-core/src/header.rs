@@ -1,4 +1,4 @@
-//! The first line of every ring: what it is, for whoever attaches.
+//! The first lines of every ring: what it is, for whoever attaches, and the words of those who wait.
 //!
 //! All fields are words of 64 bits, so that the layout is the same on every architecture. Whoever attaches
 //! reads each field once, into a private copy, and checks it before use.
@@ -12,7 +12,7 @@ mod tests;
 
 use crate::Error;
 use crate::region::LINE_BYTES;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, WaitWords};
 
 /// Says that a ring is ready: "ring-mem" in the bytes of a little-endian machine.
 const MAGIC: u64 = u64::from_le_bytes(*b"ring-mem");
@@ -54,6 +54,9 @@ pub(crate) struct Guard {
     element_align: AtomicU64,
     slot_bytes: AtomicU64,
     depth: AtomicU64,
+    /// Of those who wait, and who wake them. Not of the ring, which leaves them alone also when it is made anew:
+    /// whatever they hold, a sleeper is woken once too often at worst.
+    pub(crate) waiting: WaitWords,
 }
 
 impl Guard {
@@ -68,6 +71,7 @@ impl Guard {
             element_align: zero(),
             slot_bytes: zero(),
             depth: zero(),
+            waiting: WaitWords::default(),
         }
     }
 
@@ -229,4 +233,5 @@ const _: () = {
     assert!(memoffset::offset_of!(Guard, element_align) == 40);
     assert!(memoffset::offset_of!(Guard, slot_bytes) == 48);
     assert!(memoffset::offset_of!(Guard, depth) == 56);
+    assert!(memoffset::offset_of!(Guard, waiting) == 64);
 };

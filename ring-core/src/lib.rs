@@ -23,7 +23,8 @@ mod region;
 mod registry;
 mod slots;
 pub mod spsc;
-mod sync;
+#[doc(hidden)]
+pub mod sync;
 #[cfg(all(test, feature = "alloc"))]
 mod testing;
 

@@ -16,7 +16,7 @@ use crate::{Error, Liveness, Region, Role};
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Header {
-    guard: Guard,
+    pub(crate) guard: Guard,
     /// Written by the producer, seldom.
     pub(crate) producer: ProducerLine,
     /// Written by the consumer while messages flow.

@@ -1,10 +1,11 @@
 //! The one place where a build for loom differs from a production build.
 //!
-//! Atomics, the pause, the payload of a slot and the words of a byte ring come from here.
+//! Atomics, fences, the pause, the payload of a slot and the words of a byte ring come from here. What is public is for
+//! the crates that are built on this one, and no part of the API.
 //!
 //! # Safety
 //!
-//! [`place`] is called with memory of a region that the callers' `Memory` has checked.
+//! `place` is called with memory of a region that the callers' `Memory` has checked.
 #![allow(unsafe_code)]
 
 #[cfg(loom)]
@@ -18,20 +19,31 @@ pub(crate) mod death;
 #[cfg(loom)]
 mod mutant;
 mod payload;
+mod waiting;
 
 use core::ptr::NonNull;
 
 #[cfg(loom)]
-pub(crate) use atomic::{AtomicU64, fence};
+pub use atomic::{AtomicU64, fence, light_fence};
 #[cfg(not(loom))]
-pub(crate) use core::hint::spin_loop;
+pub use core::hint::spin_loop;
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
+pub use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::hint::spin_loop;
+pub use loom::hint::spin_loop;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::Ordering;
+pub use loom::sync::atomic::Ordering;
 pub(crate) use payload::{Access, Racing, Tracker, read, read_racing, write, write_racing};
+pub use waiting::{Closable, WaitWords, Waitable};
+
+/// The side of a fence that the other side pays for, by a system call that has every core pass one that runs this
+/// process: it keeps the compiler from moving accesses across, and costs nothing.
+#[cfg(not(loom))]
+#[inline(always)]
+pub fn light_fence() {
+    // Which edge it is an end of stands where it is called.
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
 
 /// Starts to bring the line at `address` near, to be read. A hint: it changes nothing, and any address will do.
 #[inline(always)]

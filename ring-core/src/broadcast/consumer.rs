@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::memory::{CLOSED, Joined, Memory, Slot};
 use super::word::{Word, published};
-use crate::sync::{self, Ordering};
+use crate::sync::{self, Ordering, WaitWords, Waitable};
 use crate::{Error, Message, Owner, Region};
 
 /// A side of the ring that pops. As many as like to, each with a position of its own; it may move between threads.
@@ -176,6 +176,14 @@ impl<T: Message, R: Region> Consumer<T, R> {
         slot.is_pending(word)
     }
 
+    /// Whether [`try_pop`](Self::try_pop) has something else to say than that the ring is empty. False can be outdated
+    /// already, true stays true until the next pop.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        // ORDERING: Relaxed: a hint for the caller; a pop looks again.
+        !self.is_empty() || self.memory.header().producer.state.load(Ordering::Relaxed) != self.state
+    }
+
     /// What the producer's owner word says.
     #[must_use]
     pub fn peer(&self) -> Owner {
@@ -192,8 +200,8 @@ impl<T: Message, R: Region> Consumer<T, R> {
     fn peek(&self) -> Result<T, PopError> {
         let slot = self.find()?;
         let value = slot.read();
-        // ORDERING: Acquire (A2): that the slot is being overwritten, if a word of the copy is of a later message; pairs
-        // with R2 in Producer::begin.
+        // ORDERING: Acquire (A2): that the slot is being overwritten, if a word of the copy is of a later message;
+        // pairs with R2 in Producer::begin.
         sync::fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence above (A2) keeps it behind the copy.
         if slot.word().load(Ordering::Relaxed) != published(slot.position) {
@@ -264,7 +272,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
 
     /// Whether the ring is open; it is still the one that this consumer has joined.
     fn check_open(&self) -> Result<bool, PopError> {
-        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close_ring.
         match self.memory.header().producer.state.load(Ordering::Acquire) {
             state if state == self.state => Ok(true),
             state if state == self.state | CLOSED => Ok(false),
@@ -280,6 +288,26 @@ impl<T: Message, R: Region> Consumer<T, R> {
         }
         error
     }
+}
+
+impl<T: Message, R: Region> Waitable for Consumer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        // The producer never looks at what consumers do.
+        Some(0)
+    }
+
+    #[inline]
+    fn is_next_pop_silent(&self) -> bool {
+        true
+    }
+
+    fn settle(&mut self) {}
 }
 
 impl<T: Message, R: Region> fmt::Debug for Consumer<T, R> {

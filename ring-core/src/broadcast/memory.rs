@@ -23,7 +23,7 @@ use crate::{Error, Liveness, Message, Region, Role};
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Header {
-    guard: Guard,
+    pub(super) guard: Guard,
     /// Read by a consumer that finds nothing, written seldom.
     pub(super) producer: ProducerLine,
     /// Written while messages flow, so nobody polls it.

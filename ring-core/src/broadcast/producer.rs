@@ -5,7 +5,7 @@ use core::fmt;
 use super::grant::WriteGrant;
 use super::memory::{CLOSED, Memory, Slot};
 use super::word::{pending, published};
-use crate::sync::{self, Ordering};
+use crate::sync::{self, Closable, Ordering, WaitWords, Waitable};
 use crate::{AssumeAlive, Error, Liveness, Message, Region};
 
 /// The side of the ring that pushes, and never waits. One at a time; it may move between threads.
@@ -86,9 +86,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     }
 
     /// Closes the ring for good: consumers get what is in it, then [`PopError::Closed`](super::PopError).
-    pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::check_open.
-        self.memory.header().producer.state.store(self.state | CLOSED, Ordering::Release);
+    pub fn close(mut self) {
+        self.close_ring();
     }
 
     /// Position of the next message: the ring's first position and the number of messages pushed since, by this
@@ -137,6 +136,27 @@ impl<T: Message, R: Region> Producer<T, R> {
     fn leave_hint(&self) {
         // ORDERING: Release (R8): the messages below it; pairs with A8 in Memory::hint.
         self.memory.header().tail.hint.store(self.tail, Ordering::Release);
+    }
+}
+
+impl<T: Message, R: Region> Waitable for Producer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        Some(self.tail)
+    }
+
+    fn settle(&mut self) {}
+}
+
+impl<T: Message, R: Region> Closable for Producer<T, R> {
+    fn close_ring(&mut self) {
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::check_open.
+        self.memory.header().producer.state.store(self.state | CLOSED, Ordering::Release);
     }
 }
 

@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::grant::ReadGrant;
 use super::memory::Memory;
 use crate::region::CACHE_BYTES;
-use crate::sync::{Ordering, spin_loop};
+use crate::sync::{Ordering, WaitWords, Waitable, spin_loop};
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 
 /// Pauses that a pop makes where a long run of messages ends.
@@ -245,6 +245,13 @@ impl<R: Region> Consumer<R> {
         self.memory.word(self.head).load(Ordering::Relaxed) == 0
     }
 
+    /// Whether [`try_peek`](Self::try_peek) has something else to say than that the ring is empty: a message, the end,
+    /// or that the ring is corrupted. As a pop does, it returns the credit that is out where there is nothing.
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        !matches!(self.poll(), Err(PopError::Empty))
+    }
+
     /// What the producer's owner word says.
     #[must_use]
     pub fn peer(&self) -> Owner {
@@ -273,7 +280,7 @@ impl<R: Region> Consumer<R> {
             (0..PAUSES).for_each(|_| spin_loop());
         }
         self.run_start = self.head;
-        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close_ring.
         if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
             return Err(PopError::Empty);
         }
@@ -303,6 +310,27 @@ impl<R: Region> Consumer<R> {
             // Producer::take_over and Memory::find_tail.
             self.memory.header().credit.credit.store(done, Ordering::Release);
         }
+    }
+}
+
+impl<R: Region> Waitable for Consumer<R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        Some(self.credit)
+    }
+
+    #[inline]
+    fn is_next_pop_silent(&self) -> bool {
+        !self.is_eager && self.head.wrapping_sub(self.credit) < self.batch
+    }
+
+    fn settle(&mut self) {
+        self.return_credit(self.head);
     }
 }
 

@@ -24,7 +24,7 @@ impl Layout {
     /// How far the ring in `region` is, which was found to be long enough.
     pub(crate) fn progress(&self, region: &impl Region) -> Result<Progress, Error> {
         let memory = Memory::over(region, self);
-        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close_ring.
         let closed = memory.header().producer.closed.load(Ordering::Acquire) != 0;
         let (tail, credit) = memory.find_tail()?;
         Progress::of_pair(tail, credit, closed, memory.most_used())

@@ -5,7 +5,7 @@ use core::fmt;
 use super::frame::Frame;
 use super::grant::WriteGrant;
 use super::memory::{Memory, PADDING};
-use crate::sync::Ordering;
+use crate::sync::{Closable, Ordering, WaitWords, Waitable};
 use crate::{AssumeAlive, Error, Liveness, Owner, Region, Role};
 
 /// No position: those of words are multiples of 8.
@@ -184,10 +184,8 @@ impl<R: Region> Producer<R> {
     /// assert_eq!(consumer.try_pop(&mut [0; 24]), Err(PopError::Closed));
     /// # Ok::<(), ring_core::Error>(())
     /// ```
-    pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
-        // Layout::progress.
-        self.memory.header().producer.closed.store(1, Ordering::Release);
+    pub fn close(mut self) {
+        self.close_ring();
     }
 
     /// Position of the next frame: the ring's first position and the bytes of all frames since, padding included, by
@@ -228,6 +226,13 @@ impl<R: Region> Producer<R> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether a push of `len` bytes has something else to say than that the ring is full. False can be outdated
+    /// already, true stays true until the next push.
+    #[must_use]
+    pub fn is_ready(&mut self, len: usize) -> bool {
+        !matches!(self.try_reserve(len), Err(PushError::Full))
     }
 
     /// What the consumer's owner word says.
@@ -296,6 +301,28 @@ impl<R: Region> Producer<R> {
             // ORDERING: Relaxed: nobody looks there until a later header says so (R1).
             self.memory.word(self.zeroed).store(0, Ordering::Relaxed);
         }
+    }
+}
+
+impl<R: Region> Waitable for Producer<R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        Some(self.tail)
+    }
+
+    fn settle(&mut self) {}
+}
+
+impl<R: Region> Closable for Producer<R> {
+    fn close_ring(&mut self) {
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
+        // Layout::progress.
+        self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 }
 

@@ -1,12 +1,14 @@
 //! The handle that pops.
 
+mod ready;
+
 use core::fmt;
 
 use super::grant::ReadGrant;
 use super::memory::{Memory, Slot};
 use super::seat::{Backoff, Seat, later};
 use super::word::State;
-use crate::sync::Ordering;
+use crate::sync::{Closable, Ordering, WaitWords, Waitable};
 use crate::{Error, Liveness, Message, Owner, Region};
 
 /// A handle that pops, one of many. It may move between threads.
@@ -349,6 +351,28 @@ impl<T: Message, R: Region> Consumer<T, R> {
             // ORDERING: Relaxed: a place to begin to look at; slots say what is true.
             memory.header().head.position.store(self.head, Ordering::Relaxed);
         }
+    }
+}
+
+impl<T: Message, R: Region> Waitable for Consumer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.seat.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        None
+    }
+
+    fn settle(&mut self) {
+        self.seat.take_back();
+    }
+}
+
+impl<T: Message, R: Region> Closable for Consumer<T, R> {
+    fn close_ring(&mut self) {
+        self.seat.close();
     }
 }
 

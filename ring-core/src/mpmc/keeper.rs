@@ -170,7 +170,8 @@ impl<T: Message> Memory<T> {
 
     /// Has consumers look behind them: a message may have been put back there.
     pub(super) fn announce(&self) {
-        // ORDERING: Release (R3): the words of the slots that were put back; pairs with A3 in Consumer::look_behind.
+        // ORDERING: Release (R3): the words of the slots that were put back; pairs with A3 in Consumer::look_behind
+        // and Consumer::is_any_behind.
         self.header().state.put_back.fetch_add(1, Ordering::Release);
     }
 }

@@ -6,7 +6,7 @@ use super::grant::WriteGrant;
 use super::memory::{Memory, Slot};
 use super::seat::{Backoff, Seat, later};
 use super::word::State;
-use crate::sync::Ordering;
+use crate::sync::{Closable, Ordering, WaitWords, Waitable};
 use crate::{Error, Liveness, Message, Owner, Region};
 
 /// A handle that pushes, one of many. It may move between threads.
@@ -218,6 +218,25 @@ impl<T: Message, R: Region> Producer<T, R> {
         self.len() == 0
     }
 
+    /// Whether a push is worth a try: a slot is free, or the ring is closed or corrupted. Claims nothing, so another
+    /// handle can be faster.
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        for _ in 0..self.seat.looks_per_call() {
+            // ORDERING: Relaxed: a hint for the caller; a push looks again.
+            let word = self.seat.memory.slot(self.tail).word().load(Ordering::Relaxed);
+            if self.seat.is_closed() || word == self.seat.memory.word(self.tail, State::Free) {
+                return true;
+            }
+            match self.judge(word) {
+                Found::ClaimedUpTo(position) => self.tail = later(position, self.tail),
+                Found::Stop(PushError::Full(()) | PushError::Busy(())) => return false,
+                Found::Odd | Found::Stop(_) => return true,
+            }
+        }
+        true
+    }
+
     /// The region that the ring lies in.
     pub fn region(&self) -> &R {
         &self.seat.region
@@ -323,6 +342,28 @@ impl<T: Message, R: Region> Producer<T, R> {
         self.tail = position.wrapping_add(1);
         // ORDERING: Relaxed: a place to begin to look at; slots say what is true.
         self.seat.memory.header().tail.position.store(self.tail, Ordering::Relaxed);
+    }
+}
+
+impl<T: Message, R: Region> Waitable for Producer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.seat.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        None
+    }
+
+    fn settle(&mut self) {
+        self.seat.take_back();
+    }
+}
+
+impl<T: Message, R: Region> Closable for Producer<T, R> {
+    fn close_ring(&mut self) {
+        self.seat.close();
     }
 }
 

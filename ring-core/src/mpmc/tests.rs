@@ -11,6 +11,7 @@ mod close;
 #[cfg(loom)]
 mod deaths;
 mod kills;
+mod ready;
 
 type Tx = Producer<u64, Arc<HeapRegion>>;
 type Rx = Consumer<u64, Arc<HeapRegion>>;

@@ -5,7 +5,7 @@ use core::fmt;
 use super::Delivery;
 use super::grant::ReadGrant;
 use super::memory::{Memory, Slot};
-use crate::sync::{Ordering, spin_loop};
+use crate::sync::{Ordering, WaitWords, Waitable, spin_loop};
 use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 
 /// Messages that a pop lets gather at most; also the pauses that it waits for them at most.
@@ -262,6 +262,13 @@ impl<T: Message, R: Region> Consumer<T, R> {
         self.memory.slot(self.head).sequence().load(Ordering::Relaxed) != self.head
     }
 
+    /// Whether [`try_pop`](Self::try_pop) has something else to say than that the ring is empty: a message, the end, or
+    /// that the ring is corrupted. As a pop does, it returns the credit that is out where there is nothing.
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        !matches!(self.poll(), Err(PopError::Empty))
+    }
+
     /// What the producer's owner word says.
     #[must_use]
     pub fn peer(&self) -> Owner {
@@ -327,7 +334,7 @@ impl<T: Message, R: Region> Consumer<T, R> {
         }
         self.return_credit(slot.position);
         self.run_start = slot.position;
-        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close_ring.
         if self.memory.header().producer.closed.load(Ordering::Acquire) == 0 {
             return Err(PopError::Empty);
         }
@@ -359,6 +366,27 @@ impl<T: Message, R: Region> Consumer<T, R> {
             // Producer::take_over and Layout::progress.
             self.memory.header().credit.credit.store(done, Ordering::Release);
         }
+    }
+}
+
+impl<T: Message, R: Region> Waitable for Consumer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        Some(self.credit)
+    }
+
+    #[inline]
+    fn is_next_pop_silent(&self) -> bool {
+        !self.is_eager && self.head.wrapping_sub(self.credit) < self.batch
+    }
+
+    fn settle(&mut self) {
+        self.return_credit(self.head);
     }
 }
 

@@ -23,7 +23,7 @@ impl Layout<u8> {
     pub(crate) fn progress(&self, region: &impl Region) -> Result<Progress, Error> {
         let memory = Memory::over(region, self);
         let header = memory.header();
-        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close.
+        // ORDERING: Acquire (A3): every message pushed before the close; pairs with R3 in Producer::close_ring.
         let closed = header.producer.closed.load(Ordering::Acquire) != 0;
         // ORDERING: Acquire (A2): that the slots have come so far; pairs with R2 in Consumer::return_credit.
         let credit = || header.credit.credit.load(Ordering::Acquire);

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::grant::WriteGrant;
 use super::memory::{Memory, Slot};
-use crate::sync::Ordering;
+use crate::sync::{Closable, Ordering, WaitWords, Waitable};
 use crate::{AssumeAlive, Error, Liveness, Message, Owner, Region, Role};
 
 /// The side of the ring that pushes. One at a time; it may move between threads.
@@ -223,10 +223,8 @@ impl<T: Message, R: Region> Producer<T, R> {
     /// assert_eq!(consumer.try_pop(), Err(PopError::Closed));
     /// # Ok::<(), ring_core::Error>(())
     /// ```
-    pub fn close(self) {
-        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
-        // Layout::progress.
-        self.memory.header().producer.closed.store(1, Ordering::Release);
+    pub fn close(mut self) {
+        self.close_ring();
     }
 
     /// Position of the next message: the ring's first position and the number of messages pushed since, by this
@@ -263,6 +261,13 @@ impl<T: Message, R: Region> Producer<T, R> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() == self.capacity()
+    }
+
+    /// Whether [`try_push`](Self::try_push) has something else to say than that the ring is full. False can be outdated
+    /// already, true stays true until the next push.
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        !matches!(self.room(), Err(PushError::Full(())))
     }
 
     /// What the consumer's owner word says.
@@ -321,6 +326,28 @@ impl<T: Message, R: Region> Producer<T, R> {
             self.memory.slot(slot.position.wrapping_add(self.ahead)).prefetch_write();
         }
         self.tail = slot.position.wrapping_add(1);
+    }
+}
+
+impl<T: Message, R: Region> Waitable for Producer<T, R> {
+    #[inline]
+    fn wait_words(&self) -> &WaitWords {
+        &self.memory.header().guard.waiting
+    }
+
+    #[inline]
+    fn mark(&self) -> Option<u64> {
+        Some(self.tail)
+    }
+
+    fn settle(&mut self) {}
+}
+
+impl<T: Message, R: Region> Closable for Producer<T, R> {
+    fn close_ring(&mut self) {
+        // ORDERING: Release (R3): every message pushed before; pairs with A3 in Consumer::on_empty and
+        // Layout::progress.
+        self.memory.header().producer.closed.store(1, Ordering::Release);
     }
 }
 

@@ -8,14 +8,14 @@ use super::{Ordering, death, mutant};
 /// hides that of a peer. Touching a second atomic keeps the peer's in sight.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct AtomicU64 {
+pub struct AtomicU64 {
     made: u64,
     touched: loom::sync::atomic::AtomicU64,
     inner: loom::sync::atomic::AtomicU64,
 }
 
 impl AtomicU64 {
-    pub(crate) fn new(value: u64) -> Self {
+    pub fn new(value: u64) -> Self {
         let atomic = loom::sync::atomic::AtomicU64::new;
         Self { made: 1, touched: atomic(0), inner: atomic(value) }
     }
@@ -26,7 +26,7 @@ impl AtomicU64 {
     }
 
     #[track_caller]
-    pub(crate) fn load(&self, order: Ordering) -> u64 {
+    pub fn load(&self, order: Ordering) -> u64 {
         if death::has_struck() {
             return 0;
         }
@@ -35,7 +35,7 @@ impl AtomicU64 {
     }
 
     #[track_caller]
-    pub(crate) fn store(&self, value: u64, order: Ordering) {
+    pub fn store(&self, value: u64, order: Ordering) {
         if !death::spares_write() {
             return;
         }
@@ -44,7 +44,7 @@ impl AtomicU64 {
     }
 
     #[track_caller]
-    pub(crate) fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+    pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
         if !death::spares_write() {
             return 0;
         }
@@ -53,7 +53,7 @@ impl AtomicU64 {
     }
 
     #[track_caller]
-    pub(crate) fn compare_exchange(
+    pub fn compare_exchange(
         &self,
         current: u64,
         new: u64,
@@ -71,8 +71,14 @@ impl AtomicU64 {
 
 /// As core's, unless the models are to miss it.
 #[track_caller]
-pub(crate) fn fence(order: Ordering) {
+pub fn fence(order: Ordering) {
     if !mutant::is_here(0) && !death::has_struck() {
         loom::sync::atomic::fence(order);
     }
+}
+
+/// A fence like any other: the system call on the other side makes it one.
+#[track_caller]
+pub fn light_fence() {
+    fence(Ordering::SeqCst);
 }
