@@ -1,28 +1,10 @@
 //! The examples that start all their processes do what they say.
 
 mod common;
+#[path = "common/examples.rs"]
+mod program;
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use common::skip;
-
-/// What an example prints. None, and said so: it is not built, since cargo was asked for this test alone.
-fn run(test: &str, example: &str) -> Option<String> {
-    // .../target/PROFILE/deps/examples-HASH
-    let this = std::env::current_exe().unwrap();
-    let folder: PathBuf = this.parent().unwrap().parent().unwrap().join("examples");
-    let program = folder.join(example);
-    if !program.exists() {
-        skip(test, "cargo builds the examples with all tests of the package, not with this one alone");
-        return None;
-    }
-    let output = Command::new(program).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{example}: {}, having said {text:?} and {error:?}", output.status);
-    Some(text)
-}
+use program::run;
 
 #[test]
 fn a_price_feed_has_three_readers() {

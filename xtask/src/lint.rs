@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::loom::{CRATES, Modelled};
 use crate::say::say;
 use crate::source::{self, Source};
 use crate::step::{Outcome, Runner};
@@ -35,9 +36,9 @@ pub(crate) fn run() -> Result<()> {
         report.check(&format!("orderings in {name}"), |_| {
             Ok(Outcome::of_objections(&in_crate(name, orderings::check(&sources))))
         })?;
-        if name == "ring-core" {
-            report.check("cfg(loom) in ring-core", |_| {
-                Ok(Outcome::of_objections(&in_crate(name, rules::check_loom(&sources))))
+        if !BESIDE.contains(&name) {
+            report.check(&format!("cfg(loom) in {name}"), |_| {
+                Ok(Outcome::of_objections(&in_crate(name, rules::check_loom(name, &sources))))
             })?;
         }
     }
@@ -78,7 +79,7 @@ impl Report<'_> {
     }
 }
 
-/// Everything as users have it, each library without its features, ring-core as loom sees it.
+/// Everything as users have it, each library without its features, and those with models as loom sees them.
 fn check_clippy(report: &mut Report<'_>) -> Result<()> {
     let workspace = report.workspace;
     report.check("clippy, all features", |runner| {
@@ -92,23 +93,19 @@ fn check_clippy(report: &mut Report<'_>) -> Result<()> {
             with_component(workspace, runner, "clippy", &arguments)
         })?;
     }
-    report.check("clippy ring-core, loom", |runner| {
-        let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
-        command.args([
-            "clippy",
-            "--quiet",
-            "--package=ring-core",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-Dwarnings",
-        ]);
-        if is_there(workspace, "clippy") {
-            Ok(runner.capture(&mut command)?.into())
-        } else {
-            Ok(missing("clippy"))
-        }
-    })
+    for Modelled { name, feature } in &CRATES {
+        report.check(&format!("clippy {name}, loom"), |runner| {
+            let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
+            command.args(["clippy", "--quiet", "--package", name, "--lib", "--profile=test"]);
+            command.args(["--features", feature, "--", "-Dwarnings"]);
+            if is_there(workspace, "clippy") {
+                Ok(runner.capture(&mut command)?.into())
+            } else {
+                Ok(missing("clippy"))
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// Runs `cargo fmt` or `cargo clippy`, which are parts of the toolchain that a minimal one lacks.

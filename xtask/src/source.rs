@@ -30,7 +30,7 @@ pub(crate) struct Source {
 /// What the walk over the tokens finds; lines count from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// Outside of test modules.
+    /// Outside of test modules, and of what loom alone sees.
     pub(crate) accesses: Vec<Access>,
     /// Each `cfg` that names loom and not test, outside of test modules.
     pub(crate) loom_cfgs: Vec<usize>,
@@ -40,9 +40,9 @@ pub(crate) struct Facts {
     pub(crate) items_that_allow_unsafe: Vec<usize>,
     /// Imports that give an ordering another name.
     pub(crate) renamed_orderings: Vec<usize>,
-    /// Names of `#[cfg(test)] mod name;`.
+    /// Names of `#[cfg(test)] mod name;`, and of those for loom.
     pub(crate) test_modules: Vec<String>,
-    /// First and last line of inline test modules.
+    /// First and last line of inline test modules, and of items for loom.
     pub(crate) test_spans: Vec<(usize, usize)>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Facts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) ordering: String,
-    /// Where the ordering is written.
+    /// Where the ordering is written, or the name of a fence that is told none.
     pub(crate) line: usize,
     /// Where the innermost statement that holds it begins.
     pub(crate) statement_line: usize,
@@ -58,6 +58,9 @@ pub(crate) struct Access {
     pub(crate) callee: Option<Callee>,
     pub(crate) function: Option<String>,
 }
+
+/// Fences that are told no ordering, which is SeqCst: one side of an edge, and the other, which pays for both.
+const FENCES: [&str; 2] = ["light_fence", "heavy_barrier"];
 
 /// The name of what is called, and where it stands; both count from 1, as in `core::panic::Location`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +75,12 @@ pub(crate) struct Callee {
 pub(crate) struct Comment {
     pub(crate) line: usize,
     pub(crate) text: String,
+}
+
+impl Callee {
+    pub(crate) fn is_fence(&self) -> bool {
+        self.name == "fence" || FENCES.contains(&self.name.as_str())
+    }
 }
 
 impl Source {
@@ -145,7 +154,8 @@ impl Source {
     }
 }
 
-/// The files of a library without its test modules; paths are relative to `folder`.
+/// The files of a library without its test modules and what stands for something under loom; paths are relative to
+/// `folder`.
 pub(crate) fn of_library(folder: &Path) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for path in rust_files(folder)? {

@@ -15,7 +15,7 @@ struct Rule {
     exactly: Option<&'static [&'static str]>,
 }
 
-/// Arrows point one way: core ← shm; tune stands alone. What is to come keeps to it: core ← notify, verbs.
+/// Arrows point one way: core ← shm, notify; tune stands alone. What is to come keeps to it: core ← verbs.
 const RULES: [Rule; 5] = [
     Rule {
         name: "ring-core",

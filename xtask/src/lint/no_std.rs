@@ -22,8 +22,14 @@ struct Program {
     hosted: bool,
 }
 
-const PROGRAMS: [Program; 3] = [
+const PROGRAMS: [Program; 4] = [
     Program { name: "ring-core", with: &[], main: include_str!("../../no-std/ring-core.rs"), hosted: false },
+    Program {
+        name: "ring-notify",
+        with: &["ring-core"],
+        main: include_str!("../../no-std/ring-notify.rs"),
+        hosted: true,
+    },
     Program {
         name: "ring-shm",
         with: &["ring-core"],

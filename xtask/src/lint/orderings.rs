@@ -19,7 +19,7 @@ use std::path::Path;
 
 use entry::Entry;
 
-use crate::source::{Access, Source, folder_of};
+use crate::source::{Access, Callee, Source, folder_of};
 
 /// A place where an ordering with labels is used.
 struct Site<'a> {
@@ -51,7 +51,7 @@ fn check_file<'a>(source: &'a Source, sites: &mut Vec<Site<'a>>, objections: &mu
     let mut used = Vec::new();
     for access in &source.facts.accesses {
         let mut object = |what: &str| objections.push(at(source, access.line, what));
-        if access.ordering == "SeqCst" && access.callee.as_ref().is_none_or(|callee| callee.name != "fence") {
+        if access.ordering == "SeqCst" && !access.callee.as_ref().is_some_and(Callee::is_fence) {
             object("SeqCst is for fences only: say with Release and Acquire which edge is meant");
         }
         let comments = source.comments_at(access);

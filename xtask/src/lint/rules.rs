@@ -27,12 +27,22 @@ pub(super) fn check_unsafe(sources: &[Source]) -> Vec<String> {
     objections
 }
 
-/// No algorithm knows of loom: only the shim does. Paths are relative to the crate's `src`.
-pub(super) fn check_loom(sources: &[Source]) -> Vec<String> {
-    let in_shim = |path: &Path| path == Path::new("sync.rs") || path.starts_with("sync");
+/// Files and folders that may know of loom, by crate: ring-core's atomics and payloads, ring-notify's system calls.
+const SHIMS: [(&str, &[&str]); 2] = [("ring-core", &["sync.rs", "sync/"]), ("ring-notify", &["sys.rs"])];
+
+/// No algorithm knows of loom: only the crate's shim does. Paths are relative to its `src`.
+pub(super) fn check_loom(name: &str, sources: &[Source]) -> Vec<String> {
+    let shim = SHIMS.iter().find(|(shimmed, _)| *shimmed == name).map_or(&[] as &[_], |(_, shim)| shim);
+    let in_shim = |path: &Path| {
+        let is_it =
+            |part: &&str| if part.ends_with('/') { path.starts_with(part) } else { path == Path::new(part) };
+        shim.iter().any(is_it)
+    };
+    let places: Vec<&str> = shim.iter().copied().chain(["tests"]).collect();
+    let places = places.join(" or ");
     let outside = sources.iter().filter(|source| !in_shim(&source.path));
     outside
         .flat_map(|source| source.facts.loom_cfgs.iter().map(move |line| (source.path.display(), line)))
-        .map(|(path, line)| format!("{path}:{line}: cfg(loom) belongs into sync.rs or sync/, or into tests"))
+        .map(|(path, line)| format!("{path}:{line}: cfg(loom) belongs into {places}"))
         .collect()
 }

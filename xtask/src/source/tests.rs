@@ -44,6 +44,22 @@ fn imports_other_enums_and_strings_are_no_accesses() {
 }
 
 #[test]
+fn fences_that_are_told_no_ordering() {
+    let text = "
+        #[track_caller]
+        pub fn light_fence() {
+            core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        }
+        fn wake() {
+            sync::light_fence();
+            if !sys::heavy_barrier() {}
+        }";
+    assert_eq!(accesses(text), ["SeqCst 7:7 wake", "SeqCst 8:8 wake"]);
+    let source = source(text);
+    assert!(source.facts.accesses.iter().all(|access| access.callee.as_ref().unwrap().is_fence()));
+}
+
+#[test]
 fn a_statement_begins_after_the_one_before() {
     let text = "
         impl<T, U> Ring<T, U> {
@@ -100,10 +116,15 @@ fn test_modules_are_passed_over() {
         #[cfg(any(test, loom))]
         extern crate std;
         #[cfg(not(test))]
-        fn g() { x.load(Ordering::Acquire); }";
+        fn g() { x.load(Ordering::Acquire); }
+        #[cfg(loom)]
+        mod kernel;
+        #[cfg(loom)]
+        fn h() { fence(Ordering::SeqCst); }";
     let source = source(text);
     assert_eq!(accesses(text), ["Acquire 12:12 g"]);
-    assert_eq!(source.test_modules(), [Path::new("spsc/producer/models")]);
+    let modules = ["spsc/producer/models", "spsc/producer/kernel"];
+    assert_eq!(source.test_modules(), modules.map(Path::new));
     assert!(source.comments().is_empty());
 }
 

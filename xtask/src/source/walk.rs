@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 
-use super::{Access, Callee, Facts, ORDERINGS};
+use super::{Access, Callee, FENCES, Facts, ORDERINGS};
 
 pub(super) fn facts(tokens: TokenStream) -> Facts {
     let mut walk = Walk { facts: Facts::default(), function: None };
@@ -54,7 +54,7 @@ impl Walk {
                 }
                 TokenTree::Group(group) => {
                     self.group(&tokens, index, group, begun);
-                    test_ahead |= is_attribute(&tokens, index) && demands_test(group.stream());
+                    test_ahead |= is_attribute(&tokens, index) && is_for_checks(group.stream());
                 }
                 // The commas of an item's generic parameters end nothing.
                 TokenTree::Punct(punct)
@@ -122,6 +122,10 @@ impl Walk {
                 self.facts.items_that_allow_unsafe.push(line(group.span_open()));
             }
         }
+        let is_defined = index.checked_sub(2).is_some_and(|at| is_ident(&tokens[at], "fn"));
+        if FENCES.into_iter().any(is_callee) && !is_defined {
+            self.access("SeqCst".into(), tokens[index - 1].span(), statement, callee.as_ref());
+        }
         self.arguments(group, statement, callee.as_ref());
     }
 
@@ -141,6 +145,10 @@ impl Walk {
     }
 
     fn access(&mut self, ordering: String, span: Span, statement: Statement, callee: Option<&Callee>) {
+        // It is half of a fence, and orders nothing between cores by itself.
+        if callee.is_some_and(|callee| callee.name == "compiler_fence") {
+            return;
+        }
         self.facts.accesses.push(Access {
             ordering,
             line: line(span),
@@ -250,22 +258,22 @@ fn mentions(tokens: TokenStream, name: &str) -> bool {
     })
 }
 
-/// Whether an attribute is `cfg(test)` or `cfg(all(…, test, …))`.
-fn demands_test(attribute: TokenStream) -> bool {
+/// Whether an attribute is `cfg(test)` or `cfg(all(…, test, …))`, or that with loom.
+fn is_for_checks(attribute: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = attribute.into_iter().collect();
     match tokens.as_slice() {
-        [name, TokenTree::Group(group)] if is_ident(name, "cfg") => all_demands_test(group.stream()),
+        [name, TokenTree::Group(group)] if is_ident(name, "cfg") => demands_checks(group.stream()),
         _ => false,
     }
 }
 
-fn all_demands_test(predicate: TokenStream) -> bool {
+fn demands_checks(predicate: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = predicate.into_iter().collect();
     tokens.iter().enumerate().any(|(index, token)| match token {
         TokenTree::Group(group) => {
-            index > 0 && is_ident(&tokens[index - 1], "all") && all_demands_test(group.stream())
+            index > 0 && is_ident(&tokens[index - 1], "all") && demands_checks(group.stream())
         }
-        _ => is_ident(token, "test"),
+        _ => is_ident(token, "test") || is_ident(token, "loom"),
     })
 }
 

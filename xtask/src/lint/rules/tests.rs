@@ -19,8 +19,15 @@ fn unsafe_code_wants_a_safety_section() {
 #[test]
 fn loom_is_known_to_the_shim_and_to_tests_alone() {
     let text = "#[cfg(loom)]\nuse loom::hint;";
-    assert!(check_loom(&sources("sync.rs", text)).is_empty());
-    assert!(check_loom(&sources("sync/cell.rs", text)).is_empty());
-    assert!(check_loom(&sources("spsc.rs", "#[cfg(all(loom, test))]\nmod models;")).is_empty());
-    assert_eq!(check_loom(&sources("spsc/sync.rs", text)).len(), 1);
+    let objections = |name, path, text| check_loom(name, &sources(path, text));
+    assert!(objections("ring-core", "sync.rs", text).is_empty());
+    assert!(objections("ring-core", "sync/cell.rs", text).is_empty());
+    assert!(objections("ring-core", "spsc.rs", "#[cfg(all(loom, test))]\nmod models;").is_empty());
+    let elsewhere = objections("ring-core", "spsc/sync.rs", text);
+    assert_eq!(elsewhere, ["spsc/sync.rs:1: cfg(loom) belongs into sync.rs or sync/ or tests"]);
+
+    assert!(objections("ring-notify", "sys.rs", text).is_empty());
+    assert_eq!(objections("ring-notify", "sys/model.rs", text).len(), 1, "it is chosen in one place");
+    assert_eq!(objections("ring-notify", "sync.rs", text).len(), 1);
+    assert_eq!(objections("ring-shm", "sys.rs", text), ["sys.rs:1: cfg(loom) belongs into tests"]);
 }
