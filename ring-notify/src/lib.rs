@@ -38,3 +38,8 @@ pub use sender::Sender;
 pub use strategy::Strategy;
 #[cfg(feature = "std")]
 pub use sys::{Event, EventKind};
+
+/// Compiles the programs that the workspace's README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

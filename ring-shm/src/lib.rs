@@ -100,8 +100,3 @@ pub use ring_core::Region;
 pub use segment::{NewSegment, Segment};
 #[cfg(feature = "std")]
 pub use server::{Served, Server};
-
-/// Compiles the programs that the workspace's README shows.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -7,10 +7,13 @@
 
 mod arms;
 mod compared;
+mod count;
 mod host;
 mod json;
 mod memory;
+mod output;
 mod plan;
+mod plot;
 mod probe;
 mod process;
 mod progress;
@@ -23,19 +26,20 @@ mod watch;
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use ring_shm::Pages;
 use ring_tune::Clock;
 
 use host::{Disturbance, Host};
-use json::Output;
 use memory::{Kind, Memory};
+use output::Output;
 use plan::{Plan, Scale};
 use progress::Progress;
 use row::Row;
 use session::Session;
-use suites::Suite;
+use suites::{Comparison, Suite};
 
 use crate::say::say;
 
@@ -51,6 +55,9 @@ pub(crate) struct Args {
     /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also draw what the suite notify shows, latency and CPU time over the gap, into this SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Fewer rounds and shorter slices: under 20 seconds where nothing else runs
     #[arg(long)]
     quick: bool,
@@ -69,6 +76,9 @@ pub(crate) struct Args {
     /// What this program tells itself when it starts the other process
     #[arg(long, hide = true)]
     peer: Option<String>,
+    /// What this program tells itself when it starts a process that counts system calls
+    #[arg(long, hide = true)]
+    counter: Option<String>,
 }
 
 /// Runs the suites that the user asks for; or follows, as the other process.
@@ -77,19 +87,27 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if let Some(orders) = &args.peer {
         return process::be_peer(orders);
     }
+    if let Some(orders) = &args.counter {
+        return count::count(orders);
+    }
     let suites = if args.suite.is_empty() { Suite::ALL.to_vec() } else { args.suite };
+    ensure!(
+        args.plot.is_none() || suites.contains(&Suite::Notify),
+        "--plot draws the suite notify, which --suite leaves out: add it there"
+    );
     let scale = Scale {
         rounds: args.rounds.unwrap_or(if args.quick { 7 } else { 25 }),
         quick: args.quick,
         compare: args.compare,
-        at_most: args.quick.then(|| QUICK / u32::try_from(suites.len()).unwrap_or(1)),
+        at_most: None,
     };
     let allowed: Vec<usize> = ring_tune::allowed_cpus()?.iter().collect();
     let cpus = match &args.cpus {
         Some(text) => host::parse(text, &allowed)?,
         None => host::choose(&allowed),
     };
-    let output = args.json.as_deref().map(Output::create).transpose()?;
+    let json = args.json.as_deref().map(Output::create).transpose()?;
+    let plot = args.plot.as_deref().map(Output::create).transpose()?;
 
     let program = args.compare.then(compared::build).transpose()?;
 
@@ -101,15 +119,30 @@ pub(crate) fn run(args: Args) -> Result<()> {
         say(format_args!("One CPU only: what spins is left out, and there is no floor to compare with.\n"))?;
     }
 
-    let mut rows = Vec::new();
-    let mut disturbance = Disturbance::default();
-    for suite in suites {
-        let (measured, seen) = run_suite(suite, scale, &host, clock, program.as_deref())?;
-        rows.extend(measured);
-        disturbance = disturbance.and(seen);
+    let mut all = Measured::default();
+    let begun = Instant::now();
+    for (suite, left) in suites.iter().zip((1..=suites.len()).rev()) {
+        // What a suite leaves of its part of the time, the next ones share.
+        let part = QUICK.saturating_sub(begun.elapsed()) / u32::try_from(left).unwrap_or(u32::MAX);
+        let scale = Scale { at_most: args.quick.then_some(part), ..scale };
+        let measured = run_suite(*suite, scale, &host, clock, program.as_deref())?;
+        all.rows.extend(measured.rows);
+        all.comparisons.extend(measured.comparisons);
+        all.seen = all.seen.and(measured.seen);
     }
-    conclude(&mut host, disturbance)?;
-    output.map_or(Ok(()), |output| output.write(&host, &rows))
+    conclude(&mut host, all.seen)?;
+    if let Some(json) = json {
+        json.write(&json::text(&host, &all.rows, &all.comparisons)?)?;
+    }
+    plot.map_or(Ok(()), |plot| plot.write(plot::svg(&all.rows)?.as_bytes()))
+}
+
+/// What suites have shown.
+#[derive(Debug, Default)]
+struct Measured {
+    rows: Vec<Row>,
+    comparisons: Vec<Comparison>,
+    seen: Disturbance,
 }
 
 /// The memory that a suite's segment would be made of now.
@@ -126,12 +159,12 @@ fn run_suite(
     host: &Host,
     clock: Clock,
     program: Option<&Path>,
-) -> Result<(Vec<Row>, Disturbance)> {
+) -> Result<Measured> {
     let mut plan = suite.plan(scale, host.cpus[0] != host.cpus[1]);
     say(format_args!("\n{}\n\n", suite.title()))?;
     if plan.cases.is_empty() {
         say_what_is_missing(&plan)?;
-        return Ok((vec![], Disturbance::default()));
+        return Ok(Measured::default());
     }
 
     let mut session = Session::start(&plan, host.cpus, clock, program)?;
@@ -152,10 +185,14 @@ fn run_suite(
     let progress = Progress::new(plan.suite, scale.rounds);
     let processes = [std::process::id(), session.peer_id()];
     let before = Disturbance::read(processes, host.cpus);
-    let outcome =
+    let mut outcome =
         rounds::run(&plan, |round| progress.round(round), |series, slice| session.run(&plan, series, slice))?;
     let seen = Disturbance::read(processes, host.cpus).since(before);
     drop(progress);
+    let counted = session.count(&plan)?;
+    if let Ok(counted) = &counted {
+        outcome.count(counted);
+    }
 
     let rows = row::rows(&plan, &outcome);
     say(format_args!("{}", table::of_rows(&rows)))?;
@@ -171,16 +208,21 @@ fn run_suite(
             scale.rounds
         ))?;
     }
+    if let Err(reason) = counted {
+        say(format_args!("  system calls could not be counted on this host: {reason:#}\n"))?;
+    }
     say_what_is_missing(&plan)?;
     if outcome.rounds < FEWEST {
         say(format_args!("  fewer than {FEWEST} rounds count, too few to say anything about ratios\n"))?;
-        return Ok((rows, seen));
+        return Ok(Measured { rows, comparisons: vec![], seen });
     }
+    let comparisons = suite.comparisons(&plan, &outcome);
     let reading = suite.reading(&plan, &outcome);
-    if !reading.is_empty() {
-        say(format_args!("\n{reading}"))?;
+    let lines: String = comparisons.iter().map(Comparison::to_string).collect();
+    if !(lines.is_empty() && reading.is_empty()) {
+        say(format_args!("\n{lines}{reading}"))?;
     }
-    Ok((rows, seen))
+    Ok(Measured { rows, comparisons, seen })
 }
 
 fn say_what_is_missing(plan: &Plan) -> Result<()> {

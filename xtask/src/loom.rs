@@ -9,8 +9,18 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::say::say;
 use crate::workspace::Workspace;
 
+/// A crate that has models.
+pub(crate) struct Modelled {
+    pub(crate) name: &'static str,
+    /// What its models need. Not all features: tokio does not build for loom.
+    pub(crate) feature: &'static str,
+}
+
 /// The crates that have models.
-const CRATES: [&str; 1] = ["ring-core"];
+pub(crate) const CRATES: [Modelled; 2] = [
+    Modelled { name: "ring-core", feature: "ring-core/alloc" },
+    Modelled { name: "ring-notify", feature: "ring-notify/std" },
+];
 
 /// Bounds the search where no other bound is asked for: what goes wrong needs fewer switches than this.
 const PREEMPTIONS: u32 = 3;
@@ -25,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     preemptions: Option<u32>,
 
-    /// Weaken each ordering of ring-core in turn and see whether a model notices; none may survive
+    /// Weaken each ordering in turn and see whether a model notices; none may survive
     #[arg(long)]
     mutants: bool,
 
@@ -53,8 +63,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// The test runner over all models; arguments for it may follow after `--`.
 pub(crate) fn models(workspace: &Workspace, preemptions: Option<u32>) -> Command {
     let mut command = workspace.cargo_with_flags("--cfg loom", "loom");
-    command.args(["test", "--release", "--lib", "--all-features"]);
-    command.args(CRATES.map(|name| format!("--package={name}")));
+    command.args(["test", "--release", "--lib"]);
+    for Modelled { name, feature } in &CRATES {
+        command.args(["--package", name, "--features", feature]);
+    }
     // The models take seconds, and the optimiser would take minutes.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     command.env("CARGO_PROFILE_RELEASE_DEBUG", "none");

@@ -41,7 +41,7 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Format, clippy, documentation, dependency directions, ordering and safety comments, no_std, machine code
     Lint,
-    /// The tests of ring-core on 64-bit Arm under QEMU, and a bare-metal build
+    /// The tests that need only threads on 64-bit Arm under QEMU, and a bare-metal build
     Arm,
     /// What CI runs: lint, then test
     Ci,

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use crate::say;
 use crate::workspace::Workspace;
 
-/// What says nothing for so long hangs. Builds, and soak runs, may take longer than this, but not in silence.
+/// What says nothing for so long hangs. Builds may take longer than this, but not in silence.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a step ended.
@@ -69,6 +69,11 @@ impl Runner {
         let file = name.replace(|character: char| !character.is_alphanumeric(), "-");
         let log = folder.join(format!("{file}.log"));
         Ok(Self { name: name.into(), log, begin: Instant::now(), patience: PATIENCE })
+    }
+
+    /// For a step of which one test takes up to an hour.
+    pub(crate) fn patient(self) -> Self {
+        Self { patience: 6 * PATIENCE, ..self }
     }
 
     /// Runs a command until it ends, or says nothing for too long, and keeps what it says. Nothing that it starts

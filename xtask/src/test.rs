@@ -29,16 +29,15 @@ pub(crate) struct Args {
 /// Runs every step, also after one has failed, and ends with a line `N passed, N failed, N skipped`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let mut summary = Summary { workspace: &workspace, rows: Vec::new(), total: Counts::default() };
+    let mut summary =
+        Summary { workspace: &workspace, is_long: args.long, rows: Vec::new(), total: Counts::default() };
 
-    summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[])?;
-    summary.step("loom models", Ok(loom::models(&workspace, None)), &[])?;
+    summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[], &[])?;
+    summary.step("loom models", Ok(loom::models(&workspace, None)), &[], &[])?;
     summary.mutants()?;
-    for (name, sanitizer, crates) in [
-        ("ThreadSanitizer: ring-core", &THREAD, &["ring-core"] as &[_]),
-        ("AddressSanitizer: ring-core, ring-shm", &ADDRESS, &["ring-core", "ring-shm"]),
-    ] {
-        summary.step(name, sanitizer.tests(&workspace, crates), sanitizer.left_out())?;
+    for sanitizer in [&THREAD, &ADDRESS] {
+        let command = sanitizer.tests(&workspace);
+        summary.step(&sanitizer.title(), command, sanitizer.tests_left_out, sanitizer.crates_left_out)?;
     }
 
     summary.print()?;
@@ -57,21 +56,31 @@ fn native(workspace: &Workspace, long: bool) -> Command {
 
 struct Summary<'a> {
     workspace: &'a Workspace,
+    is_long: bool,
     rows: Vec<String>,
     total: Counts,
 }
 
 impl Summary<'_> {
     /// Runs a test runner to its end; in its place stands the reason where it cannot run here.
-    fn step(&mut self, name: &str, command: Result<Command, String>, left_out: &[LeftOut]) -> Result<()> {
-        let runner = Runner::new(self.workspace, &format!("test {name}"))?;
-        let mut notes = Vec::new();
+    fn step(
+        &mut self,
+        name: &str,
+        command: Result<Command, String>,
+        tests_left_out: &[LeftOut],
+        crates_left_out: &[LeftOut],
+    ) -> Result<()> {
+        let mut runner = Runner::new(self.workspace, &format!("test {name}"))?;
+        if self.is_long {
+            runner = runner.patient();
+        }
+        let mut notes: Vec<String> = crates_left_out.iter().map(LeftOut::note).collect();
         let counts = match command {
             Ok(mut command) => {
                 command.args(["--no-fail-fast", "--"]);
-                for LeftOut { test, reason } in left_out {
-                    command.args(["--skip", test]);
-                    notes.push(format!("left out: {test}: {reason}"));
+                for test in tests_left_out {
+                    command.args(["--skip", test.name]);
+                    notes.push(test.note());
                 }
                 let (counts, outcome) = Self::run(&runner, &mut command)?;
                 if let Outcome::Failed(output) = outcome {
@@ -109,7 +118,7 @@ impl Summary<'_> {
 
     fn add(&mut self, name: &str, counts: Counts, seconds: f64, notes: &[String]) {
         let Counts { passed, failed, skipped } = counts;
-        self.rows.push(format!("{name:<40} {passed:>6} {failed:>6} {skipped:>7} {seconds:>7.1}"));
+        self.rows.push(format!("{name:<52} {passed:>6} {failed:>6} {skipped:>7} {seconds:>7.1}"));
         self.rows.extend(notes.iter().map(|note| format!("  {note}")));
         self.total += counts;
     }
@@ -131,7 +140,7 @@ impl Summary<'_> {
 
     fn print(&self) -> Result<()> {
         say(format_args!(
-            "{:<40} {:>6} {:>6} {:>7} {:>7}\n",
+            "{:<52} {:>6} {:>6} {:>7} {:>7}\n",
             "step", "passed", "failed", "skipped", "seconds"
         ))?;
         self.rows.iter().try_for_each(|row| say(format_args!("{row}\n")))?;

@@ -152,3 +152,44 @@ fn figures_of_an_earlier_run_stay_until_there_are_new_ones() {
     fs::remove_file(&path).unwrap();
     assert!(figures.starts_with('{') && figures.ends_with("}\n"), "{figures}");
 }
+
+#[test]
+fn system_calls_are_counted_one_by_one_and_the_plot_is_drawn() {
+    let file = |ending: &str| {
+        std::env::temp_dir().join(format!("ring-bench-notify-{}.{ending}", std::process::id()))
+    };
+    let (json, plot) = (file("json"), file("svg"));
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    bench.args(["bench", "--quick", "--suite", "notify", "--rounds", "1"]);
+    let run = bench.arg("--json").arg(&json).arg("--plot").arg(&plot).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
+    let figures: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let drawn = fs::read_to_string(&plot).unwrap();
+    fs::remove_file(&json).unwrap();
+    fs::remove_file(&plot).unwrap();
+    assert!(drawn.starts_with("<svg"), "{drawn}");
+    if said.contains("One CPU only") || said.contains("could not be counted") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    let of = |case: &str, key: &str| {
+        let rows = figures["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["case"] == case).unwrap()[key].as_f64()
+    };
+    // One write and one read, and nothing of what surrounds them.
+    for case in ["pipe/0us", "unix/1us", "pipe/1ms"] {
+        assert_eq!(of(case, "syscalls_per_message"), Some(2.0), "{case}");
+        assert_eq!(of(case, "sender_syscalls_per_message"), Some(1.0), "{case}");
+    }
+    assert_eq!(of("doorbell/10us", "syscalls_per_message"), Some(0.0));
+    assert_eq!(of("bare-futex/1ms", "sender_syscalls_per_message"), Some(1.0), "it wakes each time");
+}
+
+#[test]
+fn a_plot_of_a_suite_that_does_not_run_is_refused() {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let run = bench.args(["bench", "--suite", "stream", "--plot", "/nowhere/plot.svg"]).output().unwrap();
+    assert!(!run.status.success());
+    assert!(String::from_utf8_lossy(&run.stderr).contains("--plot draws the suite notify"));
+}

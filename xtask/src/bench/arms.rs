@@ -7,6 +7,7 @@ mod alone;
 mod copies;
 mod index;
 mod kernel;
+mod notify;
 mod rings;
 mod shm;
 mod spsc;
@@ -22,9 +23,11 @@ use ring_shm::Pages;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use kernel::Channel;
+pub(crate) use notify::Way;
 pub(crate) use spsc::Change;
 
 use super::memory::{Kind, Memory};
+use kernel::Ends;
 
 /// Our rings beside spsc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +102,8 @@ pub(crate) enum Spec {
     },
     /// What the kernel offers.
     Kernel(Channel),
+    /// Messages one way, to a receiver that waits.
+    Notify(Way),
     /// Pushes into a ring whose lines no other core wants.
     PushAlone {
         /// Slots.
@@ -121,6 +126,7 @@ impl Spec {
             Self::Kernel(Channel::Eventfd) => {
                 vec![(Kind::Usual, spsc::bytes(kernel::DEPTH, Change::None)); 2]
             }
+            Self::Notify(way) => way.parts().into_iter().map(|bytes| (Kind::Usual, bytes)).collect(),
             Self::Shm { .. } | Self::Kernel(_) | Self::Syscall | Self::Threads(_) => vec![],
             Self::Other { ring, depth } => {
                 let bytes = match ring {
@@ -164,8 +170,11 @@ impl Spec {
         if let Self::Shm { depth } = *self {
             return shm::create(pages, depth).context("cannot make a ring in a segment of its own");
         }
-        let opened = self.channel().map(Channel::open).transpose();
-        let ends = opened.context("cannot open what an arm needs of the kernel")?.unwrap_or_default();
+        let opened = match *self {
+            Self::Notify(way) => way.open(),
+            _ => self.channel().map_or(Ok(Ends::default()), Channel::open),
+        };
+        let ends = opened.context("cannot open what an arm needs of the kernel")?;
         Ok(LeadSide { arm: self.make(Side::Lead, memory, ends.lead)?, for_peer: ends.peer })
     }
 
@@ -193,6 +202,7 @@ impl Spec {
             Self::Many { depth, threads } => rings::mpmc_many(side, parts, depth, threads)?,
             Self::Index { depth } => Box::new(index::make(side, parts, depth)?),
             Self::Kernel(channel) => kernel::make(side, channel, parts, descriptors)?,
+            Self::Notify(way) => notify::make(side, way, memory, parts, descriptors)?,
             Self::PushAlone { depth } => alone::push_alone(side, parts, depth)?,
             Self::Syscall => Box::new(alone::Syscall),
             Self::Threads(_) => Box::new(alone::Absent),

@@ -3,7 +3,7 @@
 //! # Safety
 //!
 //! A [`Part`] lies within its segment, which it keeps, and no two parts of one [`Memory`] overlap: `cut` hands
-//! out each byte once. Both processes cut in the same order, so a part has the same place in both.
+//! out each byte behind the counts once. Both processes cut in the same order, so a part has the same place in both.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use measure::usage::{COUNTS_BYTES, Counts};
 use ring_shm::{Options, Pages, Region, Report, Segment};
 use serde::{Deserialize, Serialize};
 
@@ -43,24 +44,36 @@ struct Cut {
 }
 
 impl Memory {
-    /// Makes a segment that holds parts of these lengths, of the pages that the kind names, or `usual` ones.
+    /// Makes a segment that holds parts of these lengths, of the pages that the kind names, or `usual` ones. Before
+    /// them is room for [`counts`](Self::counts).
     pub(crate) fn create(&mut self, kind: Kind, usual: Pages, parts_bytes: &[usize]) -> Result<()> {
         let pages = match kind {
             Kind::Usual => usual,
             Kind::Base => Pages::Base,
             Kind::Huge => Pages::Huge2MiBIfAvailable,
         };
-        let bytes = parts_bytes.iter().map(|bytes| bytes.next_multiple_of(PART_ALIGN)).sum::<usize>();
-        let new = Options::new().pages(pages).create_anonymous(bytes.max(PART_ALIGN))?;
-        self.segments.insert(kind, Cut { segment: Arc::new(new.publish()), next: 0 });
+        let bytes =
+            parts_bytes.iter().map(|bytes| bytes.next_multiple_of(PART_ALIGN)).sum::<usize>() + PART_ALIGN;
+        let new = Options::new().pages(pages).create_anonymous(bytes)?;
+        self.segments.insert(kind, Cut { segment: Arc::new(new.publish()), next: PART_ALIGN });
         Ok(())
     }
 
     /// Attaches to a segment of the parent process.
     pub(crate) fn attach(&mut self, kind: Kind, descriptor: OwnedFd) -> Result<()> {
         let segment = Options::new().attach_fd(descriptor, Duration::from_secs(5))?;
-        self.segments.insert(kind, Cut { segment: Arc::new(segment), next: 0 });
+        self.segments.insert(kind, Cut { segment: Arc::new(segment), next: PART_ALIGN });
         Ok(())
+    }
+
+    /// Where the system calls of both processes are counted: before the parts of the usual segment.
+    pub(crate) fn counts(&self) -> Result<Counts<Part>> {
+        let cut = self.segments.get(&Kind::Usual).context("no usual segment was made")?;
+        Counts::new(Part {
+            base: cut.segment.base(),
+            bytes: COUNTS_BYTES,
+            _segment: Arc::clone(&cut.segment),
+        })
     }
 
     /// Hands out the next bytes of a segment.

@@ -5,9 +5,8 @@ mod tests;
 
 use core::time::Duration;
 
-use measure::Reader;
-use measure::Slice;
 use measure::threads::Threads;
+use measure::{Pace, Reader, Slice};
 
 use super::arms::Spec;
 use super::memory::Kind;
@@ -64,6 +63,8 @@ pub(crate) struct Case {
     pub(crate) source: Source,
     /// What it is compared with, in each round; nothing where there is no second CPU.
     pub(crate) floor: Option<Source>,
+    /// What runs once more, after all rounds, while the system calls of both processes are counted.
+    pub(crate) counted: Option<Slice>,
 }
 
 /// All that a suite measures.
@@ -104,7 +105,17 @@ impl Plan {
         if self.takes(name, spec.needs_one_cpu()) {
             let (closely, afterwards) = round_trip_slices(&spec, self.scale);
             let source = Source::One(self.series(spec, closely, afterwards));
-            self.add(name, source, &spec);
+            self.add(name, source, &spec, None);
+        }
+    }
+
+    /// Adds a case of messages that are due at fixed gaps, or with no gap as soon as the one before was taken.
+    pub(crate) fn paced(&mut self, name: &str, spec: Spec, gap_ns: u64) {
+        // The sender spins, whatever the receiver does.
+        if self.takes(name, false) {
+            let (slice, counted) = paced_slices(gap_ns, self.scale);
+            let source = Source::One(self.series(spec, None, Some(slice)));
+            self.add(name, source, &spec, Some(counted));
         }
     }
 
@@ -115,7 +126,8 @@ impl Plan {
             // What calls the kernel for each message takes twenty times as long.
             let messages = if spec.channel().is_some() { messages / 2 } else { messages };
             let source = Source::One(self.series(spec, Some(Slice::Stream { reader, messages }), None));
-            self.add(name, source, &spec);
+            let flood = Slice::Paced { pace: Pace::Flood, warm_up: messages / 10, messages };
+            self.add(name, source, &spec, matches!(spec, Spec::Notify(_)).then_some(flood));
         }
     }
 
@@ -128,7 +140,7 @@ impl Plan {
                 series.afterwards = round_trip_slices(&self.specs[series.arm], self.scale).1;
             }
             let usual = Spec::Rotating { kind: Kind::Usual, lines: FLOOR_LINES };
-            self.add(name, source, &usual);
+            self.add(name, source, &usual, None);
         }
     }
 
@@ -159,9 +171,9 @@ impl Plan {
         takes
     }
 
-    fn add(&mut self, name: &str, source: Source, spec: &Spec) {
+    fn add(&mut self, name: &str, source: Source, spec: &Spec, counted: Option<Slice>) {
         let floor = self.pair.then(|| self.floor_of(spec));
-        self.cases.push(Case { name: name.into(), source, floor });
+        self.cases.push(Case { name: name.into(), source, floor, counted });
     }
 
     /// The protocol-free exchange over a line each way: always the same, or as many in turn as a ring has slots.
@@ -207,6 +219,7 @@ fn floor_lines(spec: &Spec) -> usize {
         | Spec::Other { depth, .. }
         | Spec::Many { depth, .. } => usize::try_from(depth).unwrap_or(FLOOR_LINES),
         Spec::Threads(Threads::Pair { depth, .. }) => depth,
+        Spec::Notify(way) => way.ring_depth().unwrap_or(FLOOR_LINES),
         _ => FLOOR_LINES,
     }
 }
@@ -230,4 +243,19 @@ fn round_trip_slices(spec: &Spec, scale: Scale) -> (Option<Slice>, Option<Slice>
         Spec::PushAlone { .. } => (slice(0, pick(48, 24), 0), None),
         _ => (slice(500, pick(48, 24), 0), slice(1_000, 0, pick(60_000, 10_000))),
     }
+}
+
+/// Of messages at fixed gaps: what runs in each round, and what runs while system calls are counted. In both the first
+/// messages are not measured, while whoever learns from the gaps learns this one.
+fn paced_slices(gap_ns: u64, scale: Scale) -> (Slice, Slice) {
+    let (warm_up, full, quick) = match gap_ns {
+        0..10_000 => (200, 20_000, 2_000),
+        10_000..100_000 => (100, 5_000, 1_000),
+        100_000..1_000_000 => (20, 600, 100),
+        1_000_000..10_000_000 => (5, 100, 10),
+        _ => (2, 10, 2),
+    };
+    let pace = if gap_ns == 0 { Pace::BackToBack } else { Pace::Every { ns: gap_ns } };
+    let slice = |messages| Slice::Paced { pace, warm_up, messages };
+    (slice(if scale.quick { quick } else { full }), slice(quick))
 }

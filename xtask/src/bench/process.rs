@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use serde::{Deserialize, Serialize};
 
 use super::arms::Spec;
+use super::count;
 use super::memory::{Kind, Memory};
 use super::watch::Watch;
 
@@ -138,12 +139,9 @@ impl Drop for Peer {
 
 /// What the program does when it was started as the peer.
 pub(crate) fn be_peer(orders: &str) -> Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     let orders: Orders = serde_json::from_str(orders).context("--peer is for this program itself")?;
-    ensure!(
-        getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(orders.parent),
-        "the lead process is gone"
-    );
+    exit_with(orders.parent)?;
+    count::allow();
     ring_tune::pin_to(orders.cpu)?;
 
     let control = UnixStream::from(take_over(orders.control)?);
@@ -170,8 +168,15 @@ fn obey(mut control: &UnixStream, arms: &mut [Box<dyn Arm>]) -> Result<()> {
     Ok(())
 }
 
+/// Has the kernel kill this process when its parent ends.
+pub(crate) fn exit_with(parent: i32) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    ensure!(getppid().map(Pid::as_raw_nonzero).map(i32::from) == Some(parent), "the lead process is gone");
+    Ok(())
+}
+
 /// Takes over a descriptor that the parent left open for this program.
-fn take_over(number: RawFd) -> Result<OwnedFd> {
+pub(crate) fn take_over(number: RawFd) -> Result<OwnedFd> {
     ensure!(number > 2, "{number} is no descriptor of the parent's");
     // SAFETY: the parent opened it for this program and named it once; nothing else here knows the number.
     let descriptor = unsafe { OwnedFd::from_raw_fd(number) };

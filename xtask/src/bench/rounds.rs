@@ -9,6 +9,7 @@ mod tests;
 use std::time::Instant;
 
 use anyhow::Result;
+use measure::usage::Used;
 use measure::{Samples, Slice};
 use ring_tune::Recorder;
 
@@ -34,6 +35,10 @@ pub(crate) struct Tally {
     pub(crate) figures: Vec<f64>,
     /// That figure over the floor's.
     pub(crate) ratios: Vec<f64>,
+    /// What both processes used in each round that counts, where the arm tells.
+    pub(crate) used: Vec<Used>,
+    /// The same of the pass in which system calls were counted.
+    pub(crate) counted: Option<Used>,
 }
 
 /// What a suite has shown.
@@ -124,6 +129,13 @@ fn run_closely(
 }
 
 impl Outcome {
+    /// Takes in what was counted of each case.
+    pub(crate) fn count(&mut self, counted: &[Option<Used>]) {
+        for (tally, counted) in self.tallies.iter_mut().zip(counted) {
+            tally.counted = *counted;
+        }
+    }
+
     /// Takes in a round that counts.
     fn add(&mut self, plan: &Plan, samples: &[Samples]) {
         self.rounds += 1;
@@ -139,6 +151,7 @@ impl Outcome {
             }
             tally.messages += source.messages;
             tally.figures.push(seen);
+            tally.used.extend(source.used);
             if let Some(floor) = &case.floor {
                 tally.ratios.push(seen / figure(&samples[fastest(samples, floor)]));
             }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use measure::usage::Used;
 use serde::Serialize;
 
 use super::plan::{Case, Plan};
@@ -33,6 +34,18 @@ pub(crate) struct Row {
     pub(crate) ratio_to_spsc: Option<f64>,
     pub(crate) ratio_to_spsc_min: Option<f64>,
     pub(crate) ratio_to_spsc_max: Option<f64>,
+    /// CPU time of the receiver, the median of all rounds. The sender spins until a message is due, in every arm.
+    pub(crate) cpu_ns_per_message: Option<f64>,
+    /// The same of the sender.
+    pub(crate) sender_cpu_ns_per_message: Option<f64>,
+    /// Of both processes, counted in a pass of their own.
+    pub(crate) syscalls_per_message: Option<f64>,
+    /// The sender's part of it.
+    pub(crate) sender_syscalls_per_message: Option<f64>,
+    /// Voluntary context switches of both processes.
+    pub(crate) switches_per_message: Option<f64>,
+    /// The sender's part of it.
+    pub(crate) sender_switches_per_message: Option<f64>,
 }
 
 /// The rows of a suite, in the order of its cases.
@@ -51,6 +64,8 @@ fn row(plan: &Plan, case: &Case, tally: &Tally, outcome: &Outcome) -> Row {
     let ratio = Spread::of(&tally.ratios);
     let bare = case.name.strip_prefix("shm-").and_then(|bare| suites::ratio(plan, outcome, &case.name, bare));
     let is_there = !tally.centre.is_empty();
+    let of_rounds = |of: fn(&Used) -> u64| per_message(tally.used.iter(), of);
+    let counted = |of: fn(&Used) -> u64| per_message(tally.counted.iter(), of);
     Row {
         suite: plan.suite,
         case: case.name.clone(),
@@ -73,5 +88,17 @@ fn row(plan: &Plan, case: &Case, tally: &Tally, outcome: &Outcome) -> Row {
         ratio_to_spsc: bare.map(|ratio| ratio.median),
         ratio_to_spsc_min: bare.map(|ratio| ratio.min),
         ratio_to_spsc_max: bare.map(|ratio| ratio.max),
+        cpu_ns_per_message: of_rounds(|used| used.receiver.cpu_ns),
+        sender_cpu_ns_per_message: of_rounds(|used| used.sender.cpu_ns),
+        syscalls_per_message: counted(|used| used.receiver.syscalls + used.sender.syscalls),
+        sender_syscalls_per_message: counted(|used| used.sender.syscalls),
+        switches_per_message: of_rounds(|used| used.receiver.switches + used.sender.switches),
+        sender_switches_per_message: of_rounds(|used| used.sender.switches),
     }
+}
+
+/// The median of what was used for a message; nothing where nobody told.
+fn per_message<'a>(used: impl Iterator<Item = &'a Used>, of: fn(&Used) -> u64) -> Option<f64> {
+    let each: Vec<f64> = used.map(|used| of(used) as f64 / used.messages as f64).collect();
+    (!each.is_empty()).then(|| median(&each))
 }

@@ -5,14 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use measure::threads::Threads;
+use measure::usage::Used;
 use measure::{Arm, Samples, Slice, Timer};
 use ring_shm::{Pages, Report};
 use ring_tune::Clock;
 
 use super::arms::{LeadSide, Spec};
 use super::compared::Compared;
+use super::count::Counting;
 use super::memory::{Kind, Memory};
-use super::plan::Plan;
+use super::plan::{Case, Plan};
 use super::process::Peer;
 
 /// Both processes, ready to run slices.
@@ -22,7 +24,7 @@ pub(crate) struct Session {
     /// Runs the arms that are threads, which count for themselves.
     compared: Option<Compared>,
     timer: Timer,
-    reports: Vec<(Kind, Report)>,
+    memory: Memory,
 }
 
 impl Session {
@@ -37,7 +39,7 @@ impl Session {
         let compared =
             program.map(|program| Compared::start(program, cpus, threads(plan).collect())).transpose()?;
         let peer = Peer::start(cpus[1], &memory, theirs)?;
-        Ok(Self { arms, peer, compared, timer: Timer::new(clock), reports: memory.reports() })
+        Ok(Self { arms, peer, compared, timer: Timer::new(clock), memory })
     }
 
     /// Runs a slice of a series in both processes.
@@ -61,8 +63,29 @@ impl Session {
     }
 
     /// The memory that was obtained.
-    pub(crate) fn reports(&self) -> &[(Kind, Report)] {
-        &self.reports
+    pub(crate) fn reports(&self) -> Vec<(Kind, Report)> {
+        self.memory.reports()
+    }
+
+    /// Runs each case that has something to count once more, and returns what both processes used then: their system
+    /// calls above all.
+    ///
+    /// # Errors
+    ///
+    /// The inner one: why nothing can be counted here.
+    pub(crate) fn count(&mut self, plan: &Plan) -> Result<Result<Vec<Option<Used>>>> {
+        if plan.cases.iter().all(|case| case.counted.is_none()) {
+            return Ok(Ok(vec![None; plan.cases.len()]));
+        }
+        let _counting = match Counting::start(&self.memory, self.peer.id()) {
+            Ok(counting) => counting,
+            Err(error) => return Ok(Err(error)),
+        };
+        let count = |case: &Case| {
+            let [series] = case.source.series() else { return Ok(None) };
+            case.counted.map_or(Ok(None), |slice| Ok(self.run(plan, *series, slice)?.used))
+        };
+        plan.cases.iter().map(count).collect::<Result<_>>().map(Ok)
     }
 
     /// Process id of the peer.

@@ -43,12 +43,19 @@ impl core::fmt::Display for Table {
     }
 }
 
-/// The table of a suite. p99.99 has a column only where somebody has one.
+/// The table of a suite. p99.99 has a column only where somebody has one. What was used for a message stands in the
+/// place of the floor, which means little to who sleeps.
 pub(crate) fn of_rows(rows: &[Row]) -> Table {
     let has_p9999 = rows.iter().any(|row| row.p9999.is_some());
-    let mut head = vec!["ns", "p50", "p90", "p99", "p99.9", "p99.99", "max", "mean", "over floor"];
-    if !has_p9999 {
-        head.retain(|&cell| cell != "p99.99");
+    let has_usage = rows.iter().any(|row| row.cpu_ns_per_message.is_some());
+    let mut head = vec!["ns", "p50", "p90", "p99", "p99.9"];
+    if has_p9999 {
+        head.push("p99.99");
+    }
+    head.extend(["max", "mean"]);
+    match has_usage {
+        true => head.extend(["CPU", "calls", "switches"]),
+        false => head.push("over floor"),
     }
     let mut table = Table::new(&head);
     for row in rows {
@@ -56,7 +63,14 @@ pub(crate) fn of_rows(rows: &[Row]) -> Table {
         if has_p9999 {
             line.push(time(row.p9999));
         }
-        line.extend([time(row.max), time(row.mean), ratio(row)]);
+        line.extend([time(row.max), time(row.mean)]);
+        if has_usage {
+            let count = |count: Option<f64>| count.map_or("–".into(), |count| format!("{count:.2}"));
+            line.push(time(row.cpu_ns_per_message));
+            line.extend([row.syscalls_per_message, row.switches_per_message].map(count));
+        } else {
+            line.push(ratio(row));
+        }
         table.push(line);
     }
     table

@@ -71,6 +71,7 @@ impl<S: Sender, R: Receiver> Arm for Duplex<S, R> {
                 samples
             }
             Slice::Stream { reader, messages } => stream::read(&mut self.from, reader, messages, timer),
+            Slice::Paced { .. } => not_paced(),
         }
     }
 
@@ -83,6 +84,11 @@ impl<S: Sender, R: Receiver> Arm for Duplex<S, R> {
                 black_box(self.sum);
             }
             Slice::Stream { messages, .. } => stream::write(&mut self.to, messages),
+            Slice::Paced { .. } => not_paced(),
         }
     }
+}
+
+fn not_paced() -> ! {
+    unreachable!("this arm takes part in closed loops and streams only")
 }

@@ -55,6 +55,7 @@ pub fn lead(exchange: &mut impl Exchange, next: &mut u64, slice: Slice, timer: T
         centre: block_ticks.iter().map(|&ticks| one_way_ns(timer.net_ns(ticks), BLOCK)).collect(),
         tails: single_ticks.iter().map(|&ticks| one_way_ns(timer.net_ns(ticks), 1)).collect(),
         messages: singles,
+        used: None,
     }
 }
 

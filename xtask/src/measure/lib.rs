@@ -5,9 +5,12 @@ mod duplex;
 pub mod exchange;
 mod lines;
 mod many;
+pub mod paced;
 mod ring;
 mod stream;
 pub mod threads;
+pub mod usage;
+pub mod words;
 
 use anyhow::Result;
 use ring_tune::Clock;
@@ -16,8 +19,11 @@ use serde::{Deserialize, Serialize};
 pub use duplex::Duplex;
 pub use lines::{floor, line_bytes, same_line};
 pub use many::{Readers, Writers};
+pub use paced::Pace;
 pub use ring::corrupted;
 pub use stream::{BLOCK as STREAM_BLOCK, Reader};
+
+use usage::Used;
 
 /// The message: 56 bytes, all seven words written, the first one its number.
 pub type Message = [u64; 7];
@@ -59,6 +65,15 @@ pub enum Slice {
         /// How many.
         messages: u64,
     },
+    /// The peer sends when a message is due, the lead takes it.
+    Paced {
+        /// When that is.
+        pace: Pace,
+        /// Messages that are not measured.
+        warm_up: u64,
+        /// Messages that are.
+        messages: u64,
+    },
 }
 
 impl Slice {
@@ -77,6 +92,8 @@ pub struct Samples {
     pub tails: Vec<f64>,
     /// Messages that the tails stand on.
     pub messages: u64,
+    /// What both processes used, where an arm tells.
+    pub used: Option<Used>,
 }
 
 impl Samples {
@@ -85,6 +102,7 @@ impl Samples {
         self.centre.append(&mut other.centre);
         self.tails.append(&mut other.tails);
         self.messages += other.messages;
+        self.used = self.used.into_iter().chain(other.used).reduce(Used::and);
     }
 }
 

@@ -47,7 +47,7 @@ impl<R: Receiver + Send> Arm for Readers<R> {
         let first = seen.iter().filter_map(|seen| seen.first).min().unwrap_or_default();
         let last = seen.iter().map(|seen| seen.last).max().unwrap_or_default();
         let centre = vec![timer.clock().between_ns(first, last) / messages as f64];
-        Samples { centre, tails: vec![], messages }
+        Samples { centre, tails: vec![], messages, used: None }
     }
 
     fn follow(&mut self, _: Slice) {}

@@ -118,6 +118,22 @@ impl<R: Region> Receiver for broadcast::Consumer<Message, R> {
     }
 }
 
+/// Waits for room as the sender was told to.
+impl<R: Region> Sender for ring_notify::Sender<Producer<Message, R>> {
+    #[inline(always)]
+    fn try_send(&mut self, message: &Message) -> bool {
+        self.send(*message).map_or_else(|_| corrupted(), |()| true)
+    }
+}
+
+/// Waits for a message as the receiver was told to.
+impl<R: Region> Receiver for ring_notify::Receiver<Consumer<Message, R>> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Option<Message> {
+        self.recv().map_or_else(|_| corrupted(), Some)
+    }
+}
+
 /// Nobody closes a ring or writes rubbish to it here.
 ///
 /// # Panics

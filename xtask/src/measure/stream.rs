@@ -85,7 +85,7 @@ fn read_with<R: Receiver, T>(
         |first: u64, last: u64, count: u64| timer.clock().between_ns(first, last) / count as f64;
     let tails: Vec<f64> = kept.windows(2).map(|pair| per_message(pair[0], pair[1], BLOCK)).collect();
     let whole = per_message(kept[0], kept[kept.len() - 1], BLOCK * tails.len() as u64);
-    Samples { centre: vec![whole], tails, messages }
+    Samples { centre: vec![whole], tails, messages, used: None }
 }
 
 /// Passes `messages` messages on.

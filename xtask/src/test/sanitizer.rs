@@ -3,6 +3,9 @@
 //! Doc tests are left out: they would be built without the flags. ThreadSanitizer does not see through mappings
 //! that two processes share and ignores stand-alone fences, so it gets the tests of rings between threads.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -11,36 +14,54 @@ use crate::workspace::Workspace;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// A sanitizer by the compiler's name for it.
+/// One of them, and what it gets.
 pub(super) struct Sanitizer {
+    title: &'static str,
+    /// The compiler's name for it.
     name: &'static str,
     /// The variable in the environment that the sanitizer reads, and what it finds there.
     options: (&'static str, &'static str),
     /// Reports that are known to be false, in the sanitizer's own words.
     suppressions: &'static str,
-    /// Tests that cannot pass under it or find nothing, with the reason.
-    left_out: &'static [LeftOut],
+    crates: &'static [&'static str],
+    /// Crates that have tests of threads or of memory, and find nothing under it.
+    pub(super) crates_left_out: &'static [LeftOut],
+    /// Tests that cannot pass under it or find nothing.
+    pub(super) tests_left_out: &'static [LeftOut],
 }
 
-/// Tests that a step passes over.
+/// What a step passes over.
 pub(super) struct LeftOut {
-    /// What their names have in them.
-    pub(super) test: &'static str,
-    pub(super) reason: &'static str,
+    /// Of a crate, or what the names of tests have in them.
+    pub(super) name: &'static str,
+    reason: &'static str,
+}
+
+impl LeftOut {
+    /// For the summary.
+    pub(super) fn note(&self) -> String {
+        format!("left out: {}: {}", self.name, self.reason)
+    }
 }
 
 /// Finds data races.
 pub(super) const THREAD: Sanitizer = Sanitizer {
+    title: "ThreadSanitizer",
     name: "thread",
     options: ("TSAN_OPTIONS", ""),
     // The standard library is not built with the sanitizer: the channel on which the test harness waits, and the
     // fence in the drop of an Arc, are edges that it does not see.
     suppressions: "race:test::event::CompletedTest\nrace:<alloc::sync::Arc<*> as core::ops::drop::Drop>::drop\n",
+    crates: &["ring-core"],
+    crates_left_out: &[LeftOut {
+        name: "ring-notify",
+        reason: "waiting is ordered by stand-alone fences and system calls, which the sanitizer does not see",
+    }],
     // These are most of its time, and AddressSanitizer has them.
-    left_out: &[
-        LeftOut { test: "behaves_as_a_queue", reason: ONE_THREAD },
-        LeftOut { test: "each_consumer_sees_all_or_learns_what_it_lost", reason: ONE_THREAD },
-        LeftOut { test: "a_hostile_peer_only_spoils_messages", reason: ONE_THREAD },
+    tests_left_out: &[
+        LeftOut { name: "behaves_as_a_queue", reason: ONE_THREAD },
+        LeftOut { name: "each_consumer_sees_all_or_learns_what_it_lost", reason: ONE_THREAD },
+        LeftOut { name: "a_hostile_peer_only_spoils_messages", reason: ONE_THREAD },
     ],
 };
 
@@ -49,27 +70,35 @@ const ONE_THREAD: &str = "in a single thread there is no race to find";
 
 /// Finds accesses outside of what is allocated. Tests leak handles on purpose, as a killed process does.
 pub(super) const ADDRESS: Sanitizer = Sanitizer {
+    title: "AddressSanitizer",
     name: "address",
     options: ("ASAN_OPTIONS", "detect_leaks=0"),
     suppressions: "",
-    left_out: &[
+    crates: &["ring-core", "ring-notify", "ring-shm"],
+    crates_left_out: &[],
+    tests_left_out: &[
         LeftOut {
-            test: "the_limit_on_locked_memory_is_told_apart",
+            name: "the_limit_on_locked_memory_is_told_apart",
             reason: "the sanitizer replaces mlock with nothing",
         },
-        LeftOut { test: "no_proc", reason: NEEDS_PROC },
-        LeftOut { test: "without_proc", reason: NEEDS_PROC },
-        LeftOut { test: "_is_killed", reason: "the instructions stepped through are to be the ring's own" },
+        LeftOut { name: "no_proc", reason: NEEDS_PROC },
+        LeftOut { name: "without_proc", reason: NEEDS_PROC },
+        LeftOut { name: "_is_killed", reason: "the instructions stepped through are to be the ring's own" },
     ],
 };
 
 impl Sanitizer {
+    /// What the summary calls its step.
+    pub(super) fn title(&self) -> String {
+        format!("{}: {}", self.title, self.crates.join(", "))
+    }
+
     /// The runner over the crates' unit and integration tests.
     ///
     /// # Errors
     ///
     /// Why this machine cannot run it, for the summary.
-    pub(super) fn tests(&self, workspace: &Workspace, crates: &[&str]) -> Result<Command, String> {
+    pub(super) fn tests(&self, workspace: &Workspace) -> Result<Command, String> {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")) {
             return Err(format!("the recipe is for {TARGET}"));
         }
@@ -87,13 +116,8 @@ impl Sanitizer {
         // Reports name lines, and builds are quicker for knowing no more.
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         command.args(["test", "--lib", "--tests", "--all-features", "--target", TARGET]);
-        command.args(crates.iter().map(|name| format!("--package={name}")));
+        command.args(self.crates.iter().map(|name| format!("--package={name}")));
         Ok(command)
-    }
-
-    /// The tests to pass over.
-    pub(super) fn left_out(&self) -> &'static [LeftOut] {
-        self.left_out
     }
 
     fn flags(&self) -> [String; 2] {

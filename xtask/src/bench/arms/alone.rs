@@ -52,6 +52,7 @@ impl Arm for PushAlone {
             centre: ticks.iter().map(|&ticks| timer.net_ns(ticks) / self.depth as f64).collect(),
             tails: vec![],
             messages: blocks * self.depth,
+            used: None,
         }
     }
 
@@ -91,6 +92,7 @@ impl Arm for Syscall {
             centre: block_ticks.iter().map(|&ticks| timer.net_ns(ticks) / BLOCK as f64).collect(),
             tails: single_ticks.iter().map(|&ticks| timer.net_ns(ticks)).collect(),
             messages: singles,
+            used: None,
         }
     }
 

@@ -79,7 +79,7 @@ impl Arm for Copies {
             spin_loop();
         }
         let ticks = timer.stop() - start;
-        Samples { centre: vec![timer.net_ns(ticks) / messages as f64], tails: vec![], messages }
+        Samples { centre: vec![timer.net_ns(ticks) / messages as f64], tails: vec![], messages, used: None }
     }
 
     fn follow(&mut self, slice: Slice) {

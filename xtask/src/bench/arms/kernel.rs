@@ -81,7 +81,7 @@ pub(super) fn make(
 
 /// A descriptor that carries whole messages.
 #[derive(Debug)]
-struct Bytes(OwnedFd);
+pub(super) struct Bytes(pub(super) OwnedFd);
 
 impl Sender for Bytes {
     fn try_send(&mut self, message: &Message) -> bool {

@@ -75,7 +75,7 @@ impl Arm for LongReader {
         }
         let ticks = timer.stop() - start;
         let kept = messages - messages.div_ceil(10);
-        Samples { centre: vec![timer.net_ns(ticks) / kept as f64], tails: vec![], messages }
+        Samples { centre: vec![timer.net_ns(ticks) / kept as f64], tails: vec![], messages, used: None }
     }
 
     fn follow(&mut self, _: Slice) {}
@@ -174,7 +174,7 @@ impl Arm for Lossy {
         }
         let ticks = timer.stop() - start;
         black_box(sum);
-        Samples { centre: vec![timer.net_ns(ticks) / messages as f64], tails: vec![], messages }
+        Samples { centre: vec![timer.net_ns(ticks) / messages as f64], tails: vec![], messages, used: None }
     }
 
     fn follow(&mut self, slice: Slice) {

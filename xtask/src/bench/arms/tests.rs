@@ -1,4 +1,5 @@
-use measure::{Reader, Samples, Slice, Timer};
+use measure::usage::Used;
+use measure::{Pace, Reader, Samples, Slice, Timer};
 use ring_tune::Clock;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -33,7 +34,8 @@ fn run(spec: Spec, slices: &[Slice]) -> Vec<Samples> {
                 peer.follow(slice);
             }
         });
-        let timer = Timer::new(Clock::monotonic());
+        // The peer makes a clock of its own, and stamps of both have to be of one kind.
+        let timer = Timer::new(Clock::new());
         slices.iter().map(|&slice| lead.lead(slice, timer)).collect()
     })
 }
@@ -87,6 +89,64 @@ fn the_kernel_carries_messages() {
     for channel in [Channel::Pipe, Channel::Unix, Channel::Eventfd] {
         check_round_trips(Spec::Kernel(channel));
     }
+}
+
+const WAYS: [Way; 9] = [
+    Way::Doorbell,
+    Way::Futex,
+    Way::Eventfd,
+    Way::Adaptive,
+    Way::Stream,
+    Way::StreamPlain,
+    Way::BareFutex,
+    Way::Kernel(Channel::Pipe),
+    Way::Kernel(Channel::Unix),
+];
+
+#[test]
+fn whoever_waits_gets_all_messages_at_every_pace() {
+    // A gap that nobody spins for, and paces in any order over one arm.
+    let paces = [Pace::Every { ns: 2_000_000 }, Pace::BackToBack, Pace::Every { ns: 0 }, Pace::BackToBack];
+    let slices = paces.map(|pace| Slice::Paced { pace, warm_up: 2, messages: 130 });
+    for way in WAYS {
+        let seen = run(Spec::Notify(way), &slices);
+        for (samples, pace) in seen.into_iter().zip(paces) {
+            // Blocks of 64, 64 and 2.
+            let centre = if pace == Pace::BackToBack { 3 } else { 130 };
+            assert_eq!((samples.centre.len(), samples.tails.len()), (centre, 130), "{way:?} {pace:?}");
+            assert_eq!(samples.messages, 130);
+            let Used { messages, receiver, sender } = samples.used.unwrap();
+            assert_eq!(
+                (messages, receiver.syscalls, sender.syscalls),
+                (130, 0, 0),
+                "nobody counts calls here"
+            );
+            if pace == paces[0] {
+                assert!(sender.cpu_ns > 0, "the sender spins");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flood_and_a_stream_arrive_too() {
+    let flood = Slice::Paced { pace: Pace::Flood, warm_up: 100, messages: 3_000 };
+    let stream = Slice::Stream { reader: Reader::Equal, messages: 2_000 };
+    for way in WAYS {
+        let seen = run(Spec::Notify(way), &[flood, stream, flood]);
+        assert_eq!(seen.iter().map(|samples| samples.messages).collect::<Vec<_>>(), [3_000, 2_000, 3_000]);
+        assert!(seen[0].centre.is_empty(), "no latencies of a flood");
+    }
+}
+
+#[test]
+fn a_message_that_is_late_counts_from_when_it_was_due() {
+    // All are due at once, so each waits for those before it.
+    let slice = Slice::Paced { pace: Pace::Every { ns: 0 }, warm_up: 1, messages: 2_000 };
+    let samples = run(Spec::Notify(Way::Kernel(Channel::Pipe)), &[slice]).remove(0);
+    let (first, last) = (samples.tails[0], samples.tails[1_999]);
+    // 2,000 times two system calls, of which none takes less than 20 ns.
+    assert!(last - first > 2_000.0 * 20.0, "{first} … {last}");
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn the_cases_of_stream() {
         }
     }
     expected.extend(["shm-spsc/16", "shm-spsc/1024"].map(String::from));
+    expected.extend(["notify/1024", "notify-plain/1024"].map(String::from));
     expected.extend(["bytes/1KiB", "memcpy/1KiB"].map(String::from));
     for threads in ["1-1", "2-2"] {
         expected.extend(["", "/16"].map(|depth| format!("mpmc/{threads}{depth}")));
@@ -53,6 +54,45 @@ fn the_cases_of_stream() {
     let plan = Suite::Stream.plan(SCALE, false);
     assert!(plan.cases.is_empty());
     assert_eq!(plan.missing.len(), expected.len());
+}
+
+#[test]
+fn the_cases_of_notify() {
+    let mut expected = Vec::new();
+    for strategy in ["doorbell", "futex", "eventfd", "adaptive", "bare-futex", "pipe", "unix"] {
+        expected
+            .extend(["0us", "1us", "10us", "100us", "1ms", "10ms"].map(|gap| format!("{strategy}/{gap}")));
+    }
+    assert_eq!(cases(Suite::Notify, true), expected);
+    assert_eq!(Suite::Notify.plan(SCALE, false).missing.len(), expected.len(), "the sender spins");
+}
+
+#[test]
+fn messages_are_due_at_the_gap_that_the_name_tells() {
+    let plan = Suite::Notify.plan(SCALE, true);
+    let pace_of = |name: &str| {
+        let case = plan.cases.iter().find(|case| case.name == name).unwrap();
+        let series = plan.series[case.source.series()[0]];
+        assert_eq!(series.closely, None);
+        let (Some(Slice::Paced { pace, .. }), Some(Slice::Paced { pace: counted, .. })) =
+            (series.afterwards, case.counted)
+        else {
+            panic!("{name} has no pace")
+        };
+        assert_eq!(pace, counted);
+        pace
+    };
+    assert_eq!(pace_of("futex/0us"), Pace::BackToBack);
+    assert_eq!(pace_of("pipe/1us"), Pace::Every { ns: 1_000 });
+    assert_eq!(pace_of("adaptive/10ms"), Pace::Every { ns: 10_000_000 });
+}
+
+#[test]
+fn system_calls_are_counted_where_somebody_may_be_woken() {
+    let plan = Suite::Stream.plan(SCALE, true);
+    let counted: Vec<&str> =
+        plan.cases.iter().filter(|case| case.counted.is_some()).map(|case| case.name.as_str()).collect();
+    assert_eq!(counted, ["notify/1024", "notify-plain/1024"]);
 }
 
 #[test]
@@ -138,7 +178,7 @@ fn one_series_serves_all_who_need_it() {
     // 1, 8, 16, 32 and 1,024 lines in turn, one for both ways, nine rings, three channels of the kernel.
     assert_eq!((plan.series.len(), plan.specs.len()), (18, 18));
     // A ring is one arm, whatever its reader does.
-    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8 + 2 + 7);
+    assert_eq!(Suite::Stream.plan(SCALE, true).specs.len(), 5 + 8 + 2 + 2 + 7);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use measure::usage::Usage;
+
 use super::*;
 use crate::bench::arms::{Change, Spec};
 use crate::bench::memory::Kind;
@@ -134,6 +136,31 @@ fn without_a_second_cpu_there_is_no_floor_and_no_ratio() {
     assert_eq!((outcome.rounds, outcome.dropped), (2, 0));
     assert_eq!(outcome.tallies[0].figures, [200.0, 200.0]);
     assert!(outcome.tallies[0].ratios.is_empty());
+}
+
+#[test]
+fn what_was_used_is_kept_round_by_round() {
+    let plan = plan(2);
+    let mut cpu_ns = 0;
+    let outcome = run_all(&plan, |series| {
+        cpu_ns += 10;
+        let receiver = Usage { cpu_ns, ..Usage::default() };
+        let used = Used { messages: 1, receiver, ..Used::default() };
+        Samples { used: (series == 2).then_some(used), ..samples(&[1.0]) }
+    });
+    let used: Vec<(u64, u64)> =
+        outcome.tallies[1].used.iter().map(|used| (used.messages, used.receiver.cpu_ns)).collect();
+    // Two slices of the floor, three of the ring; two of the floor, and again.
+    assert_eq!(used, [(3, 30 + 40 + 50), (3, 100 + 110 + 120)]);
+    assert_eq!(outcome.tallies[0].used, [], "a floor does not tell");
+}
+
+#[test]
+fn what_was_counted_goes_to_its_case() {
+    let mut outcome = run_all(&plan(1), |_| samples(&[1.0]));
+    let counted = Used { messages: 7, ..Used::default() };
+    outcome.count(&[None, Some(counted)]);
+    assert_eq!((outcome.tallies[0].counted, outcome.tallies[1].counted), (None, Some(counted)));
 }
 
 #[test]

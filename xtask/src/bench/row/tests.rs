@@ -1,4 +1,5 @@
 use measure::Reader;
+use measure::usage::{Usage, Used};
 
 use super::*;
 use crate::bench::arms::{Change, Spec};
@@ -46,12 +47,43 @@ fn a_ring_through_ring_shm_is_set_against_the_bare_one_of_the_same_round() {
 }
 
 #[test]
+fn what_was_used_is_told_per_message() {
+    let used = |messages, cpu_ns: u64, switches, syscalls| Used {
+        messages,
+        receiver: Usage { cpu_ns, switches, syscalls },
+        sender: Usage { cpu_ns: 10 * cpu_ns, switches: 0, syscalls: 2 * syscalls },
+    };
+    let tally = Tally {
+        used: vec![used(10, 1_000, 10, 0), used(10, 9_000, 20, 0), used(20, 4_000, 10, 0)],
+        counted: Some(used(4, 77, 77, 6)),
+        ..Tally::default()
+    };
+    let outcome = Outcome { tallies: vec![tally], rounds: 3, ..Outcome::default() };
+    let row = &rows(&plan(), &outcome)[0];
+    assert_eq!((row.cpu_ns_per_message, row.sender_cpu_ns_per_message), (Some(200.0), Some(2_000.0)));
+    assert_eq!((row.switches_per_message, row.sender_switches_per_message), (Some(1.0), Some(0.0)));
+    assert_eq!((row.syscalls_per_message, row.sender_syscalls_per_message), (Some(4.5), Some(3.0)));
+}
+
+#[test]
 fn what_is_missing_is_null() {
     let outcome = Outcome { tallies: vec![Tally::default()], dropped: 7, ..Outcome::default() };
     let row = serde_json::to_value(&rows(&plan(), &outcome)[0]).unwrap();
-    for key in
-        ["p50", "p90", "p99", "p999", "p9999", "max", "mean", "ratio_to_floor", "ratio_min", "ratio_max"]
-    {
+    for key in [
+        "p50",
+        "p90",
+        "p99",
+        "p999",
+        "p9999",
+        "max",
+        "mean",
+        "ratio_to_floor",
+        "ratio_min",
+        "ratio_max",
+        "cpu_ns_per_message",
+        "syscalls_per_message",
+        "switches_per_message",
+    ] {
         assert!(row[key].is_null(), "{key}");
     }
     assert_eq!((row["samples"].as_u64(), row["dropped_rounds"].as_u64()), (Some(0), Some(7)));

@@ -3,8 +3,8 @@
 use measure::Reader;
 use measure::threads::{Queue, Threads};
 
-use super::{RIVALS, compared, ratio, through_shm};
-use crate::bench::arms::{Change, Ring, Spec};
+use super::{Comparison, RIVALS, compared, counted, figures, ratio, through_shm};
+use crate::bench::arms::{Change, Ring, Spec, Way};
 use crate::bench::memory::Kind;
 use crate::bench::plan::{Plan, Scale};
 use crate::bench::rounds::Outcome;
@@ -16,6 +16,12 @@ const DEPTHS: [usize; 4] = [8, 16, 32, 1024];
 const SHM_DEPTHS: [u64; 2] = [16, 1024];
 
 const COMPARED_DEPTHS: [usize; 2] = [16, 1024];
+
+/// The ring of that depth as users of ring-notify have it, both sides awake.
+const NOTIFIED: [(&str, Way); 2] = [("notify/1024", Way::Stream), ("notify-plain/1024", Way::StreamPlain)];
+
+/// The bare one.
+const BARE: &str = "spsc/1024";
 
 /// What follows the depth in a name, and the reader that it means.
 const READERS: [(&str, Reader); 3] = [("", Reader::Equal), ("/fast", Reader::Fast), ("/slow", Reader::Slow)];
@@ -35,6 +41,9 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     }
     for depth in SHM_DEPTHS {
         plan.stream(&format!("shm-spsc/{depth}"), Spec::Shm { depth }, Reader::Equal);
+    }
+    for (name, way) in NOTIFIED {
+        plan.stream(name, Spec::Notify(way), Reader::Equal);
     }
     plan.stream("bytes/1KiB", Spec::LongBytes, Reader::Equal);
     plan.stream("memcpy/1KiB", Spec::Copies, Reader::Equal);
@@ -66,6 +75,27 @@ pub(super) fn plan(scale: Scale, pair: bool) -> Plan {
     plan
 }
 
+/// What it costs to be ready to wake somebody.
+pub(super) fn comparisons(plan: &Plan, outcome: &Outcome) -> Vec<Comparison> {
+    let bare = figures(plan, outcome, BARE);
+    let over_bare = |(name, _): (&str, Way)| {
+        Comparison::difference(plan.suite, [name, BARE], "p50", figures(plan, outcome, name), bare)
+    };
+    NOTIFIED.into_iter().filter_map(over_bare).collect()
+}
+
+/// How many system calls the two processes made.
+fn calls(plan: &Plan, outcome: &Outcome) -> String {
+    let line = |(name, _): (&str, Way)| {
+        let used = counted(plan, outcome, name)?;
+        Some(format!(
+            "{name}: in {} messages the receiver made {} system calls, the sender {}.\n",
+            used.messages, used.receiver.syscalls, used.sender.syscalls
+        ))
+    };
+    NOTIFIED.into_iter().filter_map(line).collect()
+}
+
 pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
     let mut table = Table::new(&["spsc over index", "equal", "fast", "slow"]);
     for depth in DEPTHS {
@@ -77,6 +107,7 @@ pub(super) fn reading(plan: &Plan, outcome: &Outcome) -> String {
         table.push(line);
     }
     let mut text = if outcome.rounds == 0 { String::new() } else { table.to_string() };
+    text += &calls(plan, outcome);
     text += &through_shm(plan, outcome, ["spsc/16", "spsc/1024"]);
     if let Some(over) = ratio(plan, outcome, "memcpy/1KiB", "bytes/1KiB") {
         text += &format!("Messages of 1 KiB: {over} of the bandwidth of bare copies.\n");

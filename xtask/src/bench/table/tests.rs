@@ -38,6 +38,12 @@ fn row(case: &str, p9999: Option<f64>) -> Row {
         ratio_to_spsc: None,
         ratio_to_spsc_min: None,
         ratio_to_spsc_max: None,
+        cpu_ns_per_message: None,
+        sender_cpu_ns_per_message: None,
+        syscalls_per_message: None,
+        sender_syscalls_per_message: None,
+        switches_per_message: None,
+        sender_switches_per_message: None,
     }
 }
 
@@ -47,4 +53,19 @@ fn p9999_has_a_column_only_where_somebody_has_one() {
     let table = of_rows(&[row("floor", None), row("spsc", Some(700.0))]).to_string();
     assert!(table.contains("p99.99") && table.contains("700"), "{table}");
     assert!(table.contains("1.00 [0.90–1.10]"), "{table}");
+}
+
+#[test]
+fn what_was_used_stands_in_the_place_of_the_floor() {
+    let waits = Row {
+        cpu_ns_per_message: Some(28_400.0),
+        syscalls_per_message: Some(2.0),
+        switches_per_message: Some(0.999),
+        ..row("futex/1ms", None)
+    };
+    let uncounted = Row { syscalls_per_message: None, ..waits.clone() };
+    let table = of_rows(&[waits, uncounted]).to_string();
+    assert!(table.contains("28,400   2.00      1.00\n") && !table.contains("floor"), "{table}");
+    assert!(table.contains("28,400      –      1.00\n"), "{table}");
+    assert!(!of_rows(&[row("spsc", None)]).to_string().contains("CPU"));
 }
