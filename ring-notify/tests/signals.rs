@@ -158,7 +158,8 @@ fn a_million_messages_to_one_who_does_not_read_wake_it_once() {
                 .strategy(strategy)
                 .receiver(broadcast::Consumer::<u64, _>::join(&region).unwrap())
                 .unwrap();
-            assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvError::TimedOut));
+            // Longer than it spins, so that it has said that it sleeps.
+            assert_eq!(receiver.recv_timeout(Duration::from_millis(200)), Err(RecvError::TimedOut));
             (0..SIGNALS).for_each(|number| sender.send(number).unwrap());
             let counters = sender.counters();
             assert_eq!((counters.wakes_sent, counters.wakes_saved), (1, SIGNALS - 1));
