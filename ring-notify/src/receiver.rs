@@ -171,7 +171,8 @@ impl<C: Consumer, L: Liveness> Receiver<C, L> {
     }
 
     /// Says that this side is about to sleep in a loop of the caller's own: poll, epoll, io_uring, until its
-    /// [`messages_event`](crate::Options::messages_event) is readable. True: sleep now. False: there is something to be received, or to be told by the ring.
+    /// [`messages_event`](crate::Options::messages_event) is readable. True: sleep now. False:
+    /// there is something to be received, or to be told by the ring.
     ///
     /// Without it nobody signals the event: it is signalled only for those who have said that they sleep, once for each
     /// time. Slices are the loop's own affair: one that wakes up now and then, and waits with a time-out of zero, asks the
@@ -182,7 +183,7 @@ impl<C: Consumer, L: Liveness> Receiver<C, L> {
     /// [`Error::EventMissing`].
     #[cfg(feature = "std")]
     pub fn arm(&mut self) -> Result<bool, Error> {
-        if self.side.own_bell.has_event() { Ok(self.side.arm()) } else { Err(Error::EventMissing) }
+        self.side.arm()
     }
 
     /// Lets `use_it` do with the consumer whatever it can do, such as reading messages in place, and then wakes who

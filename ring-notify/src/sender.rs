@@ -200,7 +200,8 @@ impl<P: Producer, L: Liveness> Sender<P, L> {
     }
 
     /// Says that this side is about to sleep in a loop of the caller's own: poll, epoll, io_uring, until its
-    /// [`room_event`](crate::Options::room_event) is readable. True: sleep now. False: there is room, or the ring has something else to tell.
+    /// [`room_event`](crate::Options::room_event) is readable. True: sleep now. False:
+    /// there is room, or the ring has something else to tell.
     ///
     /// Without it nobody signals the event: it is signalled only for those who have said that they sleep, once for each
     /// time. Slices are the loop's own affair: one that wakes up now and then, and waits with a time-out of zero, asks the
@@ -211,7 +212,7 @@ impl<P: Producer, L: Liveness> Sender<P, L> {
     /// [`Error::EventMissing`].
     #[cfg(feature = "std")]
     pub fn arm(&mut self) -> Result<bool, Error> {
-        if self.side.own_bell.has_event() { Ok(self.side.arm()) } else { Err(Error::EventMissing) }
+        self.side.arm()
     }
 
     /// Lets `use_it` do with the producer whatever it can do, such as writing messages in place, and then wakes who

@@ -5,6 +5,8 @@ use core::time::Duration;
 use ring_core::Liveness;
 
 use super::{SHORT_SLICE, Side};
+#[cfg(feature = "std")]
+use crate::error::Error;
 use crate::error::WaitError;
 use crate::ring::{Handle, PeerState, Try};
 use crate::strategy::SharedCpu;
@@ -149,16 +151,19 @@ impl<H: Handle, L: Liveness> Side<H, L> {
 
     /// Says that somebody is about to sleep on the event, unless there is something. True: it may.
     #[cfg(feature = "std")]
-    pub(crate) fn arm(&mut self) -> bool {
+    pub(crate) fn arm(&mut self) -> Result<bool, Error> {
+        if !self.own_bell.has_event() {
+            return Err(Error::EventMissing);
+        }
         // Before the notice: a signal from now on is meant for it.
         let had_signal = self.own_bell.clear();
         self.announce(Bed::Event);
         if self.is_ready_now() {
             self.own_bell.pass_on(had_signal);
-            return false;
+            return Ok(false);
         }
         self.tally.sleeps.add(1);
-        true
+        Ok(true)
     }
 
     /// Sleeps once, unless there is something.

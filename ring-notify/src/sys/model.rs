@@ -23,6 +23,8 @@ struct Sleepers {
 loom::lazy_static! {
     static ref SLEEPERS: Mutex<Sleepers> = Mutex::new(Sleepers::default());
     static ref ANY_WOKEN: Condvar = Condvar::new();
+    static ref COUNTS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    static ref ANY_RAISED: Condvar = Condvar::new();
 }
 
 fn address(word: &AtomicU64) -> usize {
@@ -74,16 +76,16 @@ pub enum EventKind {
     Model,
 }
 
-/// A count that can be waited for.
+/// A count that can be waited for: its place among those of all events, which are under one lock, so that one can wait for
+/// several.
 #[derive(Debug)]
-pub struct Event {
-    count: Mutex<u64>,
-    raised: Condvar,
-}
+pub struct Event(usize);
 
 impl Event {
     pub fn new() -> Result<Self, Error> {
-        Ok(Self { count: Mutex::new(0), raised: Condvar::new() })
+        let mut counts = COUNTS.lock().unwrap();
+        counts.push(0);
+        Ok(Self(counts.len() - 1))
     }
 
     pub fn kind(&self) -> EventKind {
@@ -91,28 +93,26 @@ impl Event {
     }
 
     pub fn signal(&self) {
-        *self.count.lock().unwrap() += 1;
-        self.raised.notify_all();
+        COUNTS.lock().unwrap()[self.0] += 1;
+        ANY_RAISED.notify_all();
     }
 
     pub fn clear(&self) -> bool {
-        core::mem::take(&mut *self.count.lock().unwrap()) > 0
+        core::mem::take(&mut COUNTS.lock().unwrap()[self.0]) > 0
     }
 
-    pub(crate) fn wait(&self, _deadline: Deadline) -> Woken {
-        let mut count = self.count.lock().unwrap();
-        while *count == 0 {
-            count = self.raised.wait(count).unwrap();
-        }
-        Woken::Up
+    pub(crate) fn wait(&self, deadline: Deadline) -> Woken {
+        wait_for_any(core::iter::once(self), deadline)
     }
 }
 
-/// One event is all that a model waits for.
-pub(crate) fn wait_for_any<'a>(events: impl Iterator<Item = &'a Event>, deadline: Deadline) -> Woken {
+pub(crate) fn wait_for_any<'a>(events: impl Iterator<Item = &'a Event>, _deadline: Deadline) -> Woken {
     let events: Vec<_> = events.collect();
-    let [event] = events[..] else { unimplemented!("a model with several events") };
-    event.wait(deadline)
+    let mut counts = COUNTS.lock().unwrap();
+    while events.iter().all(|event| counts[event.0] == 0) {
+        counts = ANY_RAISED.wait(counts).unwrap();
+    }
+    Woken::Up
 }
 
 pub(crate) fn register_for_heavy_barriers() -> bool {

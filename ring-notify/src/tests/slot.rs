@@ -109,8 +109,14 @@ impl Pop for SlotConsumer {
         true
     }
 
-    fn pop_slice(&mut self, _: &mut [u64]) -> Try<Result<usize, Closed>> {
-        unimplemented!("no model needs it")
+    fn pop_slice(&mut self, values: &mut [u64]) -> Try<Result<usize, Closed>> {
+        match self.pop() {
+            Try::Done(popped) => Try::Done(popped.map(|value| {
+                values[0] = value;
+                1
+            })),
+            Try::Nothing | Try::Busy => Try::Nothing,
+        }
     }
 }
 
@@ -157,7 +163,11 @@ impl Push for SlotProducer {
         }
     }
 
-    fn push_slice(&mut self, _: &[u64]) -> Try<Result<usize, Closed>> {
-        unimplemented!("no model needs it")
+    fn push_slice(&mut self, values: &[u64]) -> Try<Result<usize, Closed>> {
+        match self.push(values[0]) {
+            Ok(()) => Try::Done(Ok(1)),
+            Err(NotPushed::Error(error)) => Try::Done(Err(error)),
+            Err(NotPushed::Full(_) | NotPushed::Busy(_)) => Try::Nothing,
+        }
     }
 }

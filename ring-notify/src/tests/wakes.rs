@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::slot::{Closed, SlotConsumer, ring};
 use super::{barriers, model, sleepy, thread, wide_model};
-use crate::{Barrier, Event, Receiver, RecvError, Strategy};
+use crate::{AnyOf, Barrier, Event, Receiver, RecvError, Strategy};
 
 /// A message for one of two who sleep, and the end for the other or for both, from two threads.
 #[test]
@@ -106,6 +106,33 @@ fn both_sides_wake_each_other() {
             sender.send(1).unwrap();
             sender.send(2).unwrap();
             assert_eq!(sleeper.join().unwrap(), [Ok(1), Ok(2)]);
+        });
+    }
+}
+
+/// One who waits for two rings at once, by their futexes and by an event of each.
+#[test]
+fn one_who_waits_for_two_rings_is_woken_by_either() {
+    for is_by_event in [false, true] {
+        wide_model(2, move || {
+            let [one, other] = [0; 2].map(|_| {
+                let ends = ring();
+                let event = alloc::sync::Arc::new(Event::new().unwrap());
+                let options = sleepy(Barrier::Asymmetric).messages_event(event);
+                let receiver = options.clone().receiver(ends.consumer()).unwrap();
+                (receiver, options.sender(ends.producer()).unwrap())
+            });
+            let ((mut receiver, sender), (mut other_receiver, mut other_sender)) = (one, other);
+            let strategy = if is_by_event { Strategy::event() } else { Strategy::futex() };
+            let waiting = thread::spawn(move || {
+                let mut any = AnyOf::new(strategy.spins(0));
+                let index = any.wait(&mut [&mut receiver, &mut other_receiver], None).unwrap();
+                assert_eq!((index, other_receiver.try_recv()), (1, Ok(Some(7))));
+                core::mem::forget((receiver, other_receiver));
+            });
+            other_sender.send(7).unwrap();
+            core::mem::forget((sender, other_sender));
+            waiting.join().unwrap();
         });
     }
 }
