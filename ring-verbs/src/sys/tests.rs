@@ -1,0 +1,4 @@
+mod codes;
+mod header;
+mod signature;
+mod table;
