@@ -17,9 +17,10 @@ pub(crate) struct Modelled {
 }
 
 /// The crates that have models.
-pub(crate) const CRATES: [Modelled; 2] = [
+pub(crate) const CRATES: [Modelled; 3] = [
     Modelled { name: "ring-core", feature: "ring-core/alloc" },
     Modelled { name: "ring-notify", feature: "ring-notify/std" },
+    Modelled { name: "ring-verbs", feature: "ring-verbs/std" },
 ];
 
 /// Bounds the search where no other bound is asked for: what goes wrong needs fewer switches than this.

@@ -15,6 +15,7 @@ mod source;
 mod step;
 mod test;
 mod tools;
+mod vm;
 mod workspace;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     Lint,
     /// The tests that need only threads on 64-bit Arm under QEMU, and a bare-metal build
     Arm,
+    /// A command in a virtual machine whose kernel has soft-RoCE: RDMA without a card for it
+    Vm(vm::Args),
     /// What CI runs: lint, then test
     Ci,
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args).map(succeeded),
         Command::Lint => lint::run().map(succeeded),
         Command::Arm => arm::run().map(succeeded),
+        Command::Vm(args) => vm::run(args),
         Command::Ci => ci::run(),
     };
     match result {

@@ -120,18 +120,20 @@ impl Runner {
 }
 
 /// Processes that end with their owner.
-struct Group(Child);
+#[derive(Debug)]
+pub(crate) struct Group(Child);
 
 impl Group {
     /// The group does not get what the keyboard sends, so that Ctrl-C ends its owner alone. Whatever ends that closes
     /// the input of the shell that leads the group, which then kills the group, and so itself.
-    fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", "read -r line; kill -s KILL 0"]).stdin(Stdio::piped());
         Ok(Self(shell.process_group(0).spawn().context("cannot start sh")?))
     }
 
-    fn id(&self) -> Result<i32> {
+    /// For `CommandExt::process_group`.
+    pub(crate) fn id(&self) -> Result<i32> {
         Ok(self.0.id().try_into()?)
     }
 }

@@ -2,7 +2,9 @@
 
 mod counts;
 mod sanitizer;
+mod verbs_cost;
 
+use core::time::Duration;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -11,19 +13,33 @@ use anyhow::Result;
 use crate::loom::{self, mutants};
 use crate::say::say;
 use crate::step::{Outcome, Runner};
+use crate::vm::{self, Machine};
 use crate::workspace::Workspace;
 use counts::Counts;
 use sanitizer::{ADDRESS, LeftOut, THREAD};
+
+/// How long the tests of verbs may take in the virtual machine, which is slow.
+const VM_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// Tests read this for the figures of a soak run.
 const LONG: &str = "RING_LONG";
 
 /// How long it may take.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Soak: the stress tests pass a hundred times as many messages
     #[arg(long)]
     long: bool,
+    /// Whether it is a failure that the virtual machine cannot be had here.
+    #[arg(skip)]
+    is_vm_mandatory: bool,
+}
+
+impl Args {
+    /// What CI asks for.
+    pub(crate) fn ci() -> Self {
+        Self { long: false, is_vm_mandatory: true }
+    }
 }
 
 /// Runs every step, also after one has failed, and ends with a line `N passed, N failed, N skipped`.
@@ -39,6 +55,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let command = sanitizer.tests(&workspace);
         summary.step(&sanitizer.title(), command, sanitizer.tests_left_out, sanitizer.crates_left_out)?;
     }
+    summary.verbs_cost()?;
+    summary.verbs(args.is_vm_mandatory)?;
 
     summary.print()?;
     Ok(if summary.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -52,6 +70,33 @@ fn native(workspace: &Workspace, long: bool) -> Command {
         command.arg("--release").env(LONG, "1");
     }
     command
+}
+
+/// The programs that the tests in the guest start.
+fn device_examples(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo();
+    command.args(["build", "--package=ring-verbs", "--all-features", "--examples"]);
+    command.env("CARGO_TARGET_DIR", workspace.target(""));
+    command
+}
+
+/// Cargo starts the test program in the guest, on the devices that are named there.
+fn device_tests(workspace: &Workspace) -> Result<Command> {
+    let runner = serde_json::to_string(&vm::cargo_runner(VM_TIMEOUT)?)?;
+    let mut command = workspace.cargo();
+    command.arg("--config").arg(format!("target.x86_64-unknown-linux-gnu.runner={runner}"));
+    command.args([
+        "test",
+        "--package=ring-verbs",
+        "--all-features",
+        "--test=device",
+        "--",
+        "--test-threads=1",
+    ]);
+    // The runner is started in the crate's folder: a relative target folder would be another one there.
+    command.env("CARGO_TARGET_DIR", workspace.target("")).env("RING_VERBS_DEVICE", "rxe0");
+    command.env("RING_VERBS_PAIR", "rxea,rxeb");
+    Ok(command)
 }
 
 struct Summary<'a> {
@@ -113,6 +158,63 @@ impl Summary<'_> {
             }
         };
         self.add(name, counts, begin.elapsed().as_secs_f64(), &[]);
+        Ok(())
+    }
+
+    /// The tests that need a device, one after the other: they count what the driver has left.
+    fn verbs(&mut self, is_mandatory: bool) -> Result<()> {
+        let name = "verbs on soft-RoCE in a virtual machine";
+        let runner = Runner::new(self.workspace, &format!("test {name}"))?.patient();
+        let (counts, outcome) = match Machine::get(self.workspace) {
+            Ok(_) => {
+                let built = runner.capture(&mut device_examples(self.workspace))?;
+                if built.success {
+                    Self::run(&runner, &mut device_tests(self.workspace)?)?
+                } else {
+                    (Counts { failed: 1, ..Counts::default() }, built.into())
+                }
+            }
+            Err(error) if is_mandatory => (
+                Counts { failed: 1, ..Counts::default() },
+                Outcome::Failed(format!("the machine cannot be had: {error:#}")),
+            ),
+            Err(error) => {
+                (Counts { skipped: 1, ..Counts::default() }, Outcome::Skipped(format!("{error:#}")))
+            }
+        };
+        let mut notes = Vec::new();
+        match outcome {
+            Outcome::Passed => {}
+            Outcome::Skipped(reason) => notes.push(format!("skipped: {reason}")),
+            Outcome::Failed(output) => say(format_args!("{name} FAILED\n\n{}\n\n", output.trim_end()))?,
+        }
+        self.add(name, counts, runner.seconds(), &notes);
+        Ok(())
+    }
+
+    /// Instructions, which are the same however busy the machine is.
+    fn verbs_cost(&mut self) -> Result<()> {
+        let name = "what ring-verbs adds to a send";
+        let runner = Runner::new(self.workspace, &format!("test {name}"))?;
+        let mut counts = Counts::default();
+        let note = match verbs_cost::require() {
+            Ok(()) => match verbs_cost::measure(self.workspace, &runner) {
+                Ok(cost) => {
+                    *(if cost.is_bounded() { &mut counts.passed } else { &mut counts.failed }) = 1;
+                    cost.note()
+                }
+                Err(error) => {
+                    counts.failed = 1;
+                    say(format_args!("{name} FAILED\n\n{error:#}\n\n"))?;
+                    "not measured".into()
+                }
+            },
+            Err(reason) => {
+                counts.skipped = 1;
+                format!("skipped: {reason}")
+            }
+        };
+        self.add(name, counts, runner.seconds(), &[note]);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::step::Runner;
+use crate::tools;
 use crate::workspace::Workspace;
 
 /// The target with an operating system.
@@ -98,27 +99,13 @@ impl Toolchain {
     }
 }
 
-/// Lists and packages go into folders of their own, so that the machine's stay as they are.
 fn downloads(folder: &Path) -> Result<[Command; 4]> {
-    let apt_get = |architecture: &str, arguments: &[&str]| -> Result<Command> {
-        let (lists, cache) =
-            (folder.join("lists").join(architecture), folder.join("cache").join(architecture));
-        fs::create_dir_all(lists.join("partial"))?;
-        fs::create_dir_all(cache.join("archives/partial"))?;
-        let mut command = Command::new("apt-get");
-        command.current_dir(cache.join("archives"));
-        command.arg("-oDebug::NoLocking=true");
-        command.arg(format!("-oDir::State::Lists={}", lists.display()));
-        command.arg(format!("-oDir::Cache={}", cache.display()));
-        command.arg(format!("-oAPT::Architecture={architecture}"));
-        command.arg(format!("-oAPT::Architectures={architecture}"));
-        command.args(arguments);
-        Ok(command)
+    let apt_get = |architecture: &str, arguments: &[&str]| {
+        tools::private_apt(folder, architecture, "apt-get", arguments)
     };
-    let with_dependencies = ["install", "--download-only", "--reinstall", "--yes", "--no-install-recommends"];
     Ok([
         apt_get("amd64", &["update"])?,
-        apt_get("amd64", &[with_dependencies.as_slice(), &PACKAGES].concat())?,
+        apt_get("amd64", &[tools::WITH_DEPENDENCIES.as_slice(), &PACKAGES].concat())?,
         apt_get("arm64", &["update"])?,
         apt_get("arm64", &["download", FOREIGN_PACKAGE])?,
     ])
@@ -128,7 +115,7 @@ fn unpack(folder: &Path, runner: &Runner) -> Result<()> {
     let root = folder.join("root");
     fs::create_dir_all(&root)?;
     for architecture in ["amd64", "arm64"] {
-        for entry in fs::read_dir(folder.join("cache").join(architecture).join("archives"))? {
+        for entry in fs::read_dir(tools::private_packages(folder, architecture))? {
             let package = entry?.path();
             if package.extension().is_some_and(|extension| extension == "deb") {
                 let captured = runner.capture(Command::new("dpkg-deb").arg("-x").args([&package, &root]))?;

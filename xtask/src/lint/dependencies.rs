@@ -15,7 +15,7 @@ struct Rule {
     exactly: Option<&'static [&'static str]>,
 }
 
-/// Arrows point one way: core ← shm, notify; tune stands alone. What is to come keeps to it: core ← verbs.
+/// Arrows point one way: core ← shm, notify, verbs; tune stands alone.
 const RULES: [Rule; 5] = [
     Rule {
         name: "ring-core",

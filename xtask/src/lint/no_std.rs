@@ -22,7 +22,7 @@ struct Program {
     hosted: bool,
 }
 
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 5] = [
     Program { name: "ring-core", with: &[], main: include_str!("../../no-std/ring-core.rs"), hosted: false },
     Program {
         name: "ring-notify",
@@ -37,6 +37,7 @@ const PROGRAMS: [Program; 4] = [
         hosted: true,
     },
     Program { name: "ring-tune", with: &[], main: include_str!("../../no-std/ring-tune.rs"), hosted: true },
+    Program { name: "ring-verbs", with: &[], main: include_str!("../../no-std/ring-verbs.rs"), hosted: true },
 ];
 
 const BARE: &str = include_str!("../../no-std/bare.rs");

@@ -27,8 +27,10 @@ pub(super) fn check_unsafe(sources: &[Source]) -> Vec<String> {
     objections
 }
 
-/// Files and folders that may know of loom, by crate: ring-core's atomics and payloads, ring-notify's system calls.
-const SHIMS: [(&str, &[&str]); 2] = [("ring-core", &["sync.rs", "sync/"]), ("ring-notify", &["sys.rs"])];
+/// Files and folders that may know of loom, by crate: ring-core's atomics and payloads, ring-notify's system calls,
+/// ring-verbs' cells.
+const SHIMS: [(&str, &[&str]); 3] =
+    [("ring-core", &["sync.rs", "sync/"]), ("ring-notify", &["sys.rs"]), ("ring-verbs", &["sync.rs"])];
 
 /// No algorithm knows of loom: only the crate's shim does. Paths are relative to its `src`.
 pub(super) fn check_loom(name: &str, sources: &[Source]) -> Vec<String> {

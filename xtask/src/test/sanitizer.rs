@@ -52,7 +52,7 @@ pub(super) const THREAD: Sanitizer = Sanitizer {
     // The standard library is not built with the sanitizer: the channel on which the test harness waits, and the
     // fence in the drop of an Arc, are edges that it does not see.
     suppressions: "race:test::event::CompletedTest\nrace:<alloc::sync::Arc<*> as core::ops::drop::Drop>::drop\n",
-    crates: &["ring-core"],
+    crates: &["ring-core", "ring-verbs"],
     crates_left_out: &[LeftOut {
         name: "ring-notify",
         reason: "waiting is ordered by stand-alone fences and system calls, which the sanitizer does not see",
@@ -74,7 +74,7 @@ pub(super) const ADDRESS: Sanitizer = Sanitizer {
     name: "address",
     options: ("ASAN_OPTIONS", "detect_leaks=0"),
     suppressions: "",
-    crates: &["ring-core", "ring-notify", "ring-shm"],
+    crates: &["ring-core", "ring-notify", "ring-shm", "ring-verbs"],
     crates_left_out: &[],
     tests_left_out: &[
         LeftOut {
