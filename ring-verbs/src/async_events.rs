@@ -15,11 +15,11 @@ use crate::Errno;
 use crate::buffer::Buffer;
 use crate::completion_queue::CompletionQueue;
 use crate::context::{Context, Open};
+use crate::deadline::Deadline;
 use crate::error::{Error, Operation};
-use crate::library;
 use crate::shared_receive_queue::SharedReceiveQueue;
 use crate::sys::{EventType, ibv_async_event};
-use crate::timing::Deadline;
+use crate::system;
 
 /// The asynchronous events of an open device, one after the other.
 ///
@@ -73,7 +73,7 @@ impl AsyncEvents {
     /// [`Error::Refused`], where the descriptor cannot be made to return at once.
     pub fn new(context: &Context) -> Result<Self, Error> {
         let events = Self { open: Arc::clone(&context.open) };
-        library::set_nonblocking(events.fd()).map_err(|errno| Error::of(Operation::AsyncEvent, errno))?;
+        system::set_nonblocking(events.fd()).map_err(|errno| Error::of(Operation::AsyncEvent, errno))?;
         Ok(events)
     }
 
@@ -110,7 +110,7 @@ impl AsyncEvents {
             if let Some(event) = self.try_next()? {
                 return Ok(Some(event));
             }
-            match library::wait_readable(self.fd(), deadline) {
+            match system::wait_readable(self.fd(), deadline) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(errno) => return Err(Error::of(Operation::AsyncEvent, errno)),

@@ -14,7 +14,7 @@ use crate::device::DeviceList;
 use crate::error::{Error, Operation};
 use crate::port::Port;
 use crate::sys::{self, Functions, ibv_context, ibv_device_attr, ibv_device_attr_ex};
-use crate::{Errno, library};
+use crate::{Errno, system};
 
 /// An open device. Everything that is made with it keeps it open.
 ///
@@ -44,7 +44,7 @@ impl Context {
     ///
     /// It was opened by the library of `functions`, and nobody else closes it.
     pub unsafe fn from_raw(functions: &'static Functions, raw: NonNull<ibv_context>) -> Self {
-        Self { open: Arc::new(Open { functions, raw, process: library::process() }) }
+        Self { open: Arc::new(Open { functions, raw, process: system::process() }) }
     }
 
     /// For calls that this crate does not have. It is closed with the last object that was made with it.
@@ -129,7 +129,7 @@ unsafe impl Sync for Open {}
 impl Open {
     /// Whether this process opened it. A forked child has a copy of our objects, and none of the device's.
     pub(crate) fn is_ours(&self) -> bool {
-        self.process == library::process()
+        self.process == system::process()
     }
 
     fn name(&self) -> &str {
@@ -161,7 +161,7 @@ impl Open {
         let path = unsafe { CStr::from_ptr(path.cast()) };
         let file = [path.to_bytes(), b"/device/numa_node\0"].concat();
         // Of a device without a place the kernel says -1.
-        library::read_number(CStr::from_bytes_with_nul(&file).ok()?)
+        system::read_number(CStr::from_bytes_with_nul(&file).ok()?)
     }
 
     /// That the driver has all operations that posting and polling call without a look.

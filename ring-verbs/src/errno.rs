@@ -10,7 +10,7 @@ pub struct Errno(pub c_int);
 impl Errno {
     /// What a function that returns -1 or NULL left for this thread.
     pub(crate) fn last() -> Self {
-        Self(crate::library::errno())
+        Self(crate::system::errno())
     }
 
     /// What a verb returned that returns 0, an error number, a negative error number, or -1 and leaves `errno`:

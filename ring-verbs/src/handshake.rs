@@ -3,28 +3,8 @@
 //! Each end sends its endpoint and reads the other's, drives its queue pair to RTS with it, then says that it is ready
 //! and waits for the other to say so: whoever sends the first message is sure that the other end receives.
 //!
-//! # Format, version 1
-//!
-//! Numbers are big endian. Both messages have a fixed length: 8 bytes for *ready*, 200 for an endpoint.
-//!
-//! | offset | bytes | |
-//! |---|---|---|
-//! | 0 | 4 | `RVhs` |
-//! | 4 | 2 | version: 1 |
-//! | 6 | 1 | step: 1 = endpoint, 2 = ready |
-//! | 7 | 1 | transport, as in `enum ibv_qp_type`: 2 = RC, 3 = UC |
-//! | 8 | 4 | number of the queue pair: 2 to 2^24 - 2 |
-//! | 12 | 4 | number of the first packet: below 2^24 |
-//! | 16 | 2 | LID of the port; 0 on Ethernet |
-//! | 18 | 1 | largest payload of a packet, as in `enum ibv_mtu`: 1 to 5 |
-//! | 19 | 1 | reads and atomics of the other end that are served at a time |
-//! | 20 | 1 | regions that follow: at most 8 |
-//! | 21 | 3 | 0 |
-//! | 24 | 16 | GID of the port |
-//! | 40 | 8 × 20 | regions that the other end may use: address (8), bytes (8), key (4). Those that are not there are 0 |
-//!
-//! Whatever a peer sends, the outcome is an endpoint whose fields are in these ranges, or an error, after 200 bytes at
-//! most. Time-outs are the stream's own: set them, where the peer may be anybody.
+//! [`Endpoint`] has the format. Whatever a peer sends, the outcome is an endpoint whose fields are in its ranges, or an
+//! error, after 200 bytes at most. Time-outs are the stream's own: set them, where the peer may be anybody.
 
 mod connection;
 mod endpoint;

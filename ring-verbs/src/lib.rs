@@ -11,6 +11,7 @@ mod buffer;
 mod completion;
 mod completion_queue;
 mod context;
+mod deadline;
 mod device;
 mod domain;
 mod errno;
@@ -20,7 +21,6 @@ mod free_list;
 mod gid;
 #[cfg(feature = "std")]
 mod handshake;
-mod library;
 mod lock;
 mod memory;
 mod pool;
@@ -29,6 +29,7 @@ mod queue_pair;
 mod shared_receive_queue;
 mod sync;
 pub mod sys;
+mod system;
 #[cfg(test)]
 mod testing;
 mod timing;
@@ -41,6 +42,7 @@ pub use completion_queue::{
     Armable, CompletionChannel, CompletionQueue, CompletionQueueOptions, CompletionTarget, Timestamps,
 };
 pub use context::Context;
+pub use deadline::Deadline;
 pub use device::{Device, DeviceList, prepare_for_fork};
 pub use domain::ProtectionDomain;
 pub use errno::Errno;
@@ -58,4 +60,4 @@ pub use queue_pair::{
 };
 pub use shared_receive_queue::SharedReceiveQueue;
 pub use sys::{AccessFlags, EventType, GidType, LinkLayer, Mtu, PortState, QpState, QpType, WcStatus};
-pub use timing::{AckTimeout, Deadline, Retries, RnrTimer};
+pub use timing::{AckTimeout, Retries, RnrTimer};

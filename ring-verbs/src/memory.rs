@@ -23,7 +23,7 @@ pub use pages::{PageMemory, Pages};
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::{Error, Operation};
 use crate::sys::{self, AccessFlags, ReregMrFlags, ibv_mr};
-use crate::{Errno, library};
+use crate::{Errno, system};
 
 /// Memory that can be registered, since it is owned and stays where it is.
 ///
@@ -181,7 +181,7 @@ fn check(access: AccessFlags) -> Result<(), Error> {
 
 /// Why so many bytes could not be registered: mostly the limit of locked memory.
 fn why(errno: Errno, bytes: usize) -> Error {
-    let limit_bytes = library::lockable_bytes();
+    let limit_bytes = system::lockable_bytes();
     match errno {
         Errno(libc::ENOMEM) if limit_bytes != u64::MAX => {
             Error::LockedMemory { operation: Operation::Register, bytes: bytes as u64, limit_bytes }

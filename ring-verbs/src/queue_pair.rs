@@ -14,6 +14,7 @@ mod direct;
 mod drain;
 mod kinds;
 mod options;
+mod post;
 mod posted;
 mod receive;
 mod rejected;

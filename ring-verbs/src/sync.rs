@@ -10,7 +10,7 @@ pub(crate) use ring_core::sync::spin_loop as give_way;
 pub(crate) use ring_core::sync::{AtomicU64, Ordering};
 
 #[cfg(not(loom))]
-pub(crate) use crate::library::yield_now as give_way;
+pub(crate) use crate::system::yield_now as give_way;
 
 /// What one thread at a time may touch. Under loom a second one at the same time, or one without an edge to the
 /// first, is reported.

@@ -1,39 +1,7 @@
-//! Deadlines, and times as queue pairs encode them.
+//! Times as queue pairs encode them.
 
 use core::fmt;
 use core::time::Duration;
-
-use crate::library;
-
-/// A point in time, on the monotonic clock.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let deadline = ring_verbs::Deadline::after(Duration::from_secs(60));
-/// assert!(deadline.left() > Duration::from_secs(50));
-/// assert_eq!(deadline.late(), None);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Deadline(Duration);
-
-impl Deadline {
-    /// So long from now; at the latest in 500 years.
-    pub fn after(wait: Duration) -> Self {
-        const LONG: Duration = Duration::from_secs(500 * 366 * 86_400);
-        Self(library::now() + wait.min(LONG))
-    }
-
-    /// The time until then; zero, where it is over.
-    pub fn left(self) -> Duration {
-        self.0.saturating_sub(library::now())
-    }
-
-    /// How long ago it was, where it is over.
-    pub fn late(self) -> Option<Duration> {
-        library::now().checked_sub(self.0)
-    }
-}
 
 /// How long a queue pair waits for an acknowledgement before it sends again: 4.096 µs × 2^n, n from 1 to 31, or for
 /// ever (InfiniBand specification, volume 1, 9.7.6.1.3). Devices may wait up to four times as long. By default 67.1 ms.

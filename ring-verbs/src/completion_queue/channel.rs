@@ -17,11 +17,11 @@ use core::time::Duration;
 use super::{CompletionQueue, Shared};
 use crate::Errno;
 use crate::context::{Context, Open};
+use crate::deadline::Deadline;
 use crate::error::{Error, Operation};
-use crate::library;
 use crate::sync::Ordering;
 use crate::sys::{self, ibv_comp_channel, ibv_cq};
-use crate::timing::Deadline;
+use crate::system;
 
 /// Events that a queue collects before they are acknowledged.
 const BATCH: u32 = 32;
@@ -90,7 +90,7 @@ impl CompletionChannel {
         let raw = unsafe { (context.open.functions.ibv_create_comp_channel)(context.as_raw()) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::of(Operation::CreateChannel, Errno::last()))?;
         let channel = Channel { raw, open: Arc::clone(&context.open) };
-        library::set_nonblocking(channel.fd()).map_err(|errno| Error::of(Operation::CreateChannel, errno))?;
+        system::set_nonblocking(channel.fd()).map_err(|errno| Error::of(Operation::CreateChannel, errno))?;
         Ok(Self { shared: Arc::new(channel) })
     }
 
@@ -114,7 +114,7 @@ impl CompletionChannel {
             if self.arm(queues)? {
                 return Ok(true);
             }
-            match library::wait_readable(self.shared.fd(), deadline) {
+            match system::wait_readable(self.shared.fd(), deadline) {
                 Ok(true) => self.clear(queues)?,
                 Ok(false) => return Ok(false),
                 Err(errno) => return Err(Error::of(Operation::Wait, errno)),

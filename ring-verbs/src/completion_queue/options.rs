@@ -24,7 +24,7 @@ use crate::sys::{self, CqCreateFlags, CqInitAttrMask, CqWcFlags, ibv_cq, ibv_cq_
 #[derive(Debug, Clone)]
 pub struct CompletionQueueOptions {
     entries: u32,
-    batch: usize,
+    batch: u32,
     vector: u32,
     channel: Option<Arc<Channel>>,
     is_solicited_only: bool,
@@ -58,7 +58,7 @@ impl CompletionQueueOptions {
     }
 
     /// How many completions are taken out of the library's queue at a time, at least 1. By default 16.
-    pub fn batch(mut self, completions: usize) -> Self {
+    pub fn batch(mut self, completions: u32) -> Self {
         self.batch = completions.max(1);
         self
     }
@@ -142,7 +142,7 @@ impl CompletionQueueOptions {
         // SAFETY: nobody else knows the queue yet. The context is what an event comes with; `Shared` stays in its place.
         unsafe { (*raw.as_ptr()).cq_context = Arc::as_ptr(&shared).cast_mut().cast() };
         // There are never more in it.
-        let batch = self.batch.min(room.max(1) as usize);
+        let batch = self.batch.min(room.max(1)) as usize;
         let zeroed: Vec<ibv_wc> = (0..batch).map(|_| ibv_wc::default()).collect();
         Ok(CompletionQueue {
             shared: CompletionTarget(shared),

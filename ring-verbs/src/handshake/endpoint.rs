@@ -3,11 +3,11 @@
 use crate::address::Route;
 use crate::error::{Error, Operation};
 use crate::gid::{Gid, GidEntry};
-use crate::library;
 use crate::memory::RemoteMemory;
 use crate::port::Port;
 use crate::queue_pair::{Connected, QueuePair};
 use crate::sys::{Mtu, QpType};
+use crate::system;
 
 const MAGIC: [u8; 4] = *b"RVhs";
 const VERSION: u16 = 1;
@@ -58,6 +58,26 @@ impl Step {
 }
 
 /// One end of a connection: what the other has to know.
+///
+/// # As it is written down
+///
+/// Numbers are big endian. Both messages have a fixed length: 8 bytes for *ready*, 200 for an endpoint.
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 4 | `RVhs` |
+/// | 4 | 2 | version: 1 |
+/// | 6 | 1 | step: 1 = endpoint, 2 = ready |
+/// | 7 | 1 | transport, as in `enum ibv_qp_type`: 2 = RC, 3 = UC |
+/// | 8 | 4 | number of the queue pair: 2 to 2^24 - 2 |
+/// | 12 | 4 | number of the first packet: below 2^24 |
+/// | 16 | 2 | LID of the port; 0 on Ethernet |
+/// | 18 | 1 | largest payload of a packet, as in `enum ibv_mtu`: 1 to 5 |
+/// | 19 | 1 | reads and atomics of the other end that are served at a time |
+/// | 20 | 1 | regions that follow: at most 8 |
+/// | 21 | 3 | 0 |
+/// | 24 | 16 | GID of the port |
+/// | 40 | 8 × 20 | regions that the other end may use: address (8), bytes (8), key (4). Those that are not there are 0 |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     transport: QpType,
@@ -89,7 +109,7 @@ impl Endpoint {
         port: &Port,
         gid: &GidEntry,
     ) -> Result<Self, Error> {
-        let random = library::random().map_err(|errno| Error::of(Operation::ChoosePacketNumber, errno))?;
+        let random = system::random().map_err(|errno| Error::of(Operation::ChoosePacketNumber, errno))?;
         Ok(Self {
             transport: T::TYPE,
             queue_pair: queue_pair.number(),

@@ -12,7 +12,7 @@ use ring_core::Region;
 
 use super::Memory;
 use crate::error::{Error, Operation};
-use crate::{Errno, library};
+use crate::{Errno, system};
 
 /// Which pages memory is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -82,7 +82,7 @@ impl PageMemory {
             return Err(refused(Errno::last()));
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| refused(Errno(libc::ENOMEM)))?;
-        let memory = Self { base, bytes, process: library::process() };
+        let memory = Self { base, bytes, process: system::process() };
         if let Some(node) = node {
             memory.bind(node).map_err(refused)?;
         }
@@ -130,7 +130,7 @@ impl PageMemory {
 impl Drop for PageMemory {
     fn drop(&mut self) {
         // A forked child does not have the mapping, and may have something else at its place.
-        if self.process == library::process() {
+        if self.process == system::process() {
             // SAFETY: the mapping is this value's, and nobody uses it any more.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
         }

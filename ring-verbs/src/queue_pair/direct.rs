@@ -28,6 +28,7 @@ pub enum Posting {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Direct {
     raw: NonNull<ibv_qp_ex>,
+    is_datagram: bool,
     /// Not soft-RoCE's, which before version 64 of the library writes a wrong length for requests of several pieces, and
     /// which may have queued what it says to have failed.
     is_sound: bool,
@@ -47,8 +48,8 @@ pub(super) fn operations(transport: QpType) -> QpSendOpsFlags {
 }
 
 impl Direct {
-    pub(super) fn new(raw: NonNull<ibv_qp_ex>, is_sound: bool) -> Self {
-        Self { raw, is_sound }
+    pub(super) fn new(raw: NonNull<ibv_qp_ex>, transport: QpType, is_sound: bool) -> Self {
+        Self { raw, is_datagram: transport == QpType::UD, is_sound }
     }
 
     #[inline(always)]
@@ -137,7 +138,7 @@ impl Direct {
     /// A request was begun.
     unsafe fn add_pieces(self, link: &Link) {
         let raw = self.raw.as_ptr();
-        if link.is_datagram {
+        if self.is_datagram {
             // SAFETY: requests for datagrams have this member.
             let ud = unsafe { link.wr.wr.ud };
             // SAFETY: a request was begun.

@@ -6,8 +6,8 @@ use super::QueuePair;
 use super::kinds::Errored;
 use crate::completion::{Completion, PollError};
 use crate::completion_queue::CompletionQueue;
-use crate::library;
-use crate::timing::Deadline;
+use crate::deadline::Deadline;
+use crate::system;
 
 impl<T, B> QueuePair<T, Errored, B> {
     /// Polls `queues`, those of its sends and receives, until nothing of its own is in flight, at most for `timeout`, and
@@ -38,7 +38,7 @@ impl<T, B> QueuePair<T, Errored, B> {
                 return Ok(self.sends_in_flight() == 0 && self.receives_in_flight() == 0);
             }
             if is_idle {
-                library::yield_now();
+                system::yield_now();
             }
         }
         Ok(true)

@@ -23,9 +23,7 @@ use crate::completion_queue::{self, CompletionTarget};
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::{Error, Operation};
 use crate::shared_receive_queue::SharedReceiveQueue;
-use crate::sys::{
-    self, QpInitAttrMask, QpType, ibv_qp, ibv_qp_cap, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_srq,
-};
+use crate::sys::{self, QpInitAttrMask, ibv_qp, ibv_qp_cap, ibv_qp_init_attr, ibv_qp_init_attr_ex, ibv_srq};
 
 /// The options of a queue pair.
 #[derive(Debug, Clone)]
@@ -185,7 +183,7 @@ impl QueuePairOptions {
                 attributes.cap = extended.cap;
                 // SAFETY: the queue pair was just made, with operations.
                 let calls = NonNull::new(unsafe { (open.functions.ibv_qp_to_qp_ex)(raw.as_ptr()) });
-                return Ok((raw, calls.map(|calls| Direct::new(calls, !is_soft_roce))));
+                return Ok((raw, calls.map(|calls| Direct::new(calls, attributes.qp_type, !is_soft_roce))));
             }
             if self.posting == Posting::Calls {
                 return Err(Error::of(operation, Errno::last()));
@@ -246,7 +244,6 @@ impl Made {
             signal_every: options.signal_every,
             batch: options.batch.min(options.sends),
             direct: self.direct,
-            is_datagram: T::TYPE == QpType::UD,
             context: self.domain.open.raw,
         };
         let pair = Pair {

@@ -6,6 +6,8 @@
 //! flight before the device has its request, and comes out only if the device has refused it.
 #![allow(unsafe_code)]
 
+mod alone;
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,15 +22,14 @@ use super::request::Request;
 use crate::Errno;
 use crate::buffer::{Buffer, PieceList, Pieces, piece_list};
 use crate::completion::{Opcode, Ticket};
+use crate::deadline::Deadline;
 use crate::flight::{Entry, Flight, Poster};
 use crate::sys::{SendFlags, ibv_context, ibv_qp, ibv_send_wr, ibv_sge};
-use crate::timing::Deadline;
 
 /// Pieces and request, at one place.
 pub(super) struct Link {
     pub(super) wr: ibv_send_wr,
     list: PieceList,
-    pub(super) is_datagram: bool,
 }
 
 impl Link {
@@ -85,7 +86,6 @@ pub(super) struct Capacities {
     pub(super) signal_every: u32,
     pub(super) batch: u32,
     pub(super) direct: Option<Direct>,
-    pub(super) is_datagram: bool,
     pub(super) context: NonNull<ibv_context>,
 }
 
@@ -95,8 +95,7 @@ impl<B> SendQueue<B> {
     /// Nothing else posts to the flight.
     pub(super) unsafe fn new(flight: Arc<Flight<B, Posted>>, capacities: &Capacities) -> Self {
         let signal_every = capacities.signal_every.clamp(1, capacities.depth.max(1));
-        let link =
-            |_| Link { wr: ibv_send_wr::default(), list: piece_list(), is_datagram: capacities.is_datagram };
+        let link = |_| Link { wr: ibv_send_wr::default(), list: piece_list() };
         Self {
             // SAFETY: the caller's promise.
             poster: unsafe { Poster::new(flight, capacities.depth) },
@@ -187,136 +186,6 @@ impl<B> SendQueue<B> {
     #[inline(always)]
     pub(super) fn has_room(&mut self) -> bool {
         self.filled < self.links.len() && self.poster.has_room()
-    }
-
-    /// Posts one request with a buffer. What a forgotten batch left in the chain is dropped.
-    ///
-    /// # Safety
-    ///
-    /// The queue pair is this queue's, and is in a state in which it takes requests.
-    #[inline(always)]
-    pub(super) unsafe fn post<T>(
-        &mut self,
-        pair: *mut ibv_qp,
-        request: &Request<T>,
-        buffer: B,
-    ) -> Result<Ticket, Rejected<B>>
-    where
-        B: Buffer,
-    {
-        let (position, has_room) = self.poster.next_alone();
-        if !has_room || request.posted().is_special() {
-            self.aside = Some(buffer);
-            // SAFETY: the caller's promise.
-            let ticket = unsafe { self.post_unusual(pair, request) };
-            return ticket.ok_or_else(|| self.take_rejected());
-        }
-        let mut list = piece_list();
-        let mut added = Pieces::new(&mut list);
-        buffer.add_pieces(&mut added);
-        let (pieces, most) = (added.count(), self.pieces_max);
-        // One piece is always taken: where a buffer has no more, there is nothing to be compared.
-        if pieces > 1 && pieces > most {
-            return Err(Rejected { buffer, reason: Rejection::TooManyPieces { pieces, most } });
-        }
-        let operation = request.posted().copy_plain();
-        // SAFETY: there is room, and the chain is empty.
-        unsafe { self.poster.put(position, Entry { buffer: Some(buffer), operation }) };
-        // SAFETY: no other post of the request is under way: it is not shared between threads.
-        let wr = unsafe { &mut *request.raw() };
-        wr.wr_id = self.poster.wr_id(position);
-        wr.sg_list = list.as_mut_ptr().cast();
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_possible_wrap,
-            reason = "there are few pieces"
-        )]
-        let count = pieces as c_int;
-        wr.num_sge = count;
-        wr.send_flags = self.signal(request.flags(), position);
-        // SAFETY: the queue pair is there, and so is the request, until the call returns.
-        let code = unsafe { post_send(pair, wr, &raw mut self.bad) };
-        if code == 0 {
-            return Ok(Ticket(position));
-        }
-        let ticket = self.refused_alone(code, wr, Ticket(position));
-        ticket.ok_or_else(|| self.take_rejected())
-    }
-
-    /// Puts the newest post's buffer aside, where the driver names it as bad. Otherwise it may be in flight: see
-    /// [`Self::refused`].
-    #[cold]
-    #[inline(never)]
-    fn refused_alone(&mut self, code: i32, wr: *const ibv_send_wr, ticket: Ticket) -> Option<Ticket> {
-        let bad = core::mem::replace(&mut self.bad, ptr::null_mut());
-        if !ptr::eq(bad, wr) {
-            return Some(ticket);
-        }
-        // SAFETY: the driver has refused it.
-        let entry = unsafe { self.poster.take_back() };
-        (self.aside, self.reason) = (entry.buffer, Rejection::Driver(errno_of(code)));
-        None
-    }
-
-    /// What was put aside, back to the caller.
-    #[inline(always)]
-    fn take_rejected(&mut self) -> Rejected<B> {
-        match self.aside.take() {
-            Some(buffer) => Rejected { buffer, reason: self.reason },
-            None => unreachable!("it was put aside"),
-        }
-    }
-
-    /// As [`Self::post`], of a request that the usual way is not for, or not before a closer look. The buffer is the one put
-    /// aside, and so it is where it is rejected.
-    ///
-    /// # Safety
-    ///
-    /// As of [`Self::post`].
-    #[inline(never)]
-    unsafe fn post_unusual<T>(&mut self, pair: *mut ibv_qp, request: &Request<T>) -> Option<Ticket>
-    where
-        B: Buffer,
-    {
-        let goes_alone = !request.posted().is_special() && self.filled == 0 && self.direct.is_none();
-        if goes_alone && self.poster.has_room() {
-            self.poster.go_alone();
-            let buffer = self.aside.take()?;
-            // SAFETY: the caller's promise.
-            return match unsafe { self.post(pair, request, buffer) } {
-                Ok(ticket) => Some(ticket),
-                Err(rejected) => self.put_aside(rejected),
-            };
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.post_chained(pair, request) }
-    }
-
-    /// As [`Self::post_unusual`], by way of the chain.
-    ///
-    /// # Safety
-    ///
-    /// As of [`Self::post`].
-    unsafe fn post_chained<T>(&mut self, pair: *mut ibv_qp, request: &Request<T>) -> Option<Ticket>
-    where
-        B: Buffer,
-    {
-        self.begin();
-        let buffer = self.aside.take()?;
-        let ticket = match self.push(request, buffer) {
-            Ok(ticket) => ticket,
-            Err(rejected) => return self.put_aside(rejected),
-        };
-        let mut returned = None;
-        // SAFETY: the caller's promise.
-        let rung = unsafe { self.ring(pair, |buffer| returned = buffer) };
-        let (Err(errno), Some(buffer)) = (rung, returned) else { return Some(ticket) };
-        self.put_aside(Rejected { buffer, reason: Rejection::Driver(errno) })
-    }
-
-    fn put_aside(&mut self, rejected: Rejected<B>) -> Option<Ticket> {
-        (self.aside, self.reason) = (Some(rejected.buffer), rejected.reason);
-        None
     }
 
     /// The flags of the request at a position: of each so many positions the last has a completion of its own.

@@ -9,7 +9,6 @@ use core::any::Any;
 use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::fs;
-use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
@@ -314,8 +313,8 @@ fn threads_post_poll_and_drop() {
         let pair = rig.pair::<Rc>(&QueuePairOptions::new(8, 8));
         let (mut a, mut b) = (pair.a, pair.b);
         let numbers = (a.number(), b.number());
-        // Making a pair borrows the queue; posting to one and dropping it do not.
-        let queue = Mutex::new(pair.queue);
+        let mut queue = pair.queue;
+        let target = queue.target();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -334,11 +333,7 @@ fn threads_post_poll_and_drop() {
                 let mut made = 0;
                 // ORDERING: Relaxed: it ends this thread, and nothing is read after it.
                 while !is_over.load(Ordering::Relaxed) {
-                    let build = || {
-                        let queue = queue.lock().unwrap();
-                        QueuePairOptions::new(8, 8).build::<Rc, _>(&rig.domain, &*queue, &*queue)
-                    };
-                    match build() {
+                    match QueuePairOptions::new(8, 8).build::<Rc, _>(&rig.domain, &target, &target) {
                         Ok(pair) => {
                             made += 1;
                             let mut pair = pair.into_init(&ring_verbs::InitAttributes::new(1)).unwrap();
@@ -359,7 +354,7 @@ fn threads_post_poll_and_drop() {
                     is_over.store(true, Ordering::Relaxed);
                     panic!("{sent} sent and {received} received");
                 }
-                let completion = queue.lock().unwrap().poll().unwrap();
+                let completion = queue.poll().unwrap();
                 let Some(completion) = completion else { continue };
                 last = Instant::now();
                 if completion.queue_pair() == numbers.0 {
@@ -377,7 +372,6 @@ fn threads_post_poll_and_drop() {
             // ORDERING: Relaxed: as where it is read.
             is_over.store(true, Ordering::Relaxed);
         });
-        let mut queue = queue.into_inner().unwrap();
         while let Some(completion) = queue.poll().unwrap() {
             assert_eq!(completion.result(), Err(Failure::Discarded));
         }

@@ -135,6 +135,6 @@ fn a_batch_whose_drop_panics_is_not_posted_later() {
 #[test]
 fn a_queue_of_many_at_a_time_takes_no_more_than_it_holds() {
     let rig = Rig::new();
-    let queue = CompletionQueueOptions::new(16).batch(usize::MAX).build::<Empty>(&rig.context).unwrap();
+    let queue = CompletionQueueOptions::new(16).batch(u32::MAX).build::<Empty>(&rig.context).unwrap();
     assert_eq!(queue.capacity(), 16);
 }

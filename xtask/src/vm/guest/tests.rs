@@ -53,8 +53,8 @@ fn only_some_variables_are_passed_on() {
 
 #[test]
 fn folders_inside_others_are_shared_once() {
-    let folders = ["/work/ring/target", "/work/ring", "/work/ring-target", "/work/ring"].map(PathBuf::from);
-    assert_eq!(outermost(folders.to_vec()), ["/work/ring", "/work/ring-target"].map(PathBuf::from));
+    let folders = ["/home/ring/target", "/home/ring", "/home/ring-target", "/home/ring"].map(PathBuf::from);
+    assert_eq!(outermost(folders.to_vec()), ["/home/ring", "/home/ring-target"].map(PathBuf::from));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use core::ptr;
 use core::time::Duration;
 
 use crate::Errno;
-use crate::timing::Deadline;
+use crate::deadline::Deadline;
 
 /// The error number that the last failed call left for this thread.
 pub(crate) fn errno() -> c_int {
