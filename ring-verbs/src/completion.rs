@@ -78,7 +78,8 @@ pub struct Source {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Completion<B> {
-    /// What was posted, back again. None where there was none: bytes that were copied into the request.
+    /// What was posted, back again. None where there was none: bytes that were copied into the request. Ask for the rest
+    /// before it is moved out.
     pub buffer: Option<B>,
     /// An [`Opcode`], as a number: a poll copies words, and the accessors make values of them when asked. A field with a
     /// spare value would hold the tag of `Option<Completion>`, and be made in each poll.
