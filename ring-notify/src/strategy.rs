@@ -123,6 +123,11 @@ impl Budget {
         self.turns
     }
 
+    /// Whether there may be turns: what is learned may be none for now.
+    pub(crate) fn may_spin(&self) -> bool {
+        self.turns > 0 || self.learning.is_some()
+    }
+
     /// The turns were used up in vain, after so many successes in all. Says how many there are to spin now.
     pub(crate) fn learn(&mut self, now: Duration, successes: u64) -> u32 {
         if let Some(learning) = &mut self.learning {

@@ -68,7 +68,8 @@ impl<H: Handle, L: Liveness> Side<H, L> {
         attempt: &mut impl FnMut(&mut H) -> Try<T>,
     ) -> Result<T, WaitError> {
         let Some(bed) = self.strategy.bed else { return self.spin_on(wait, attempt) };
-        let is_vain = self.shared_cpu.is_spinning_vain(word::was_neighbour(self.own_word()));
+        let is_vain =
+            self.budget.may_spin() && self.shared_cpu.is_spinning_vain(word::was_neighbour(self.own_word()));
         if !is_vain {
             let mut spun = 0;
             let mut turns = self.budget.turns();
