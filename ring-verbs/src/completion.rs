@@ -139,8 +139,9 @@ impl<B> Completion<B> {
         self.ticket
     }
 
-    /// How many bytes came into the buffer, by a receive or a read; of a datagram with the 40 bytes of its header. Of a
-    /// read without a completion of its own 0, though it has filled its buffer.
+    /// How many bytes came into the buffer, by a receive or a read; of a datagram with the 40 bytes of its header. Of
+    /// [`ReceiveImmediateOfWrite`](Opcode::ReceiveImmediateOfWrite) how many the peer wrote elsewhere. Of a read without a
+    /// completion of its own 0, though it has filled its buffer, and of an atomic, which brings 8.
     #[inline]
     pub fn bytes(&self) -> u32 {
         let is_read = self.posted == Opcode::Read as usize;
@@ -293,7 +294,9 @@ fn explanation(status: WcStatus) -> &'static str {
         WcStatus::LOC_PROT_ERR => {
             "a local piece lies beyond its region, or the region lacks a right (a read or a receive needs LOCAL_WRITE)"
         }
-        WcStatus::WR_FLUSH_ERR => "an earlier error stopped the queue pair; the first failure says why",
+        WcStatus::WR_FLUSH_ERR => {
+            "an earlier error stopped the queue pair: the first failure says why, or the peer's, whose request was wrong"
+        }
         WcStatus::REM_INV_REQ_ERR => {
             "the peer's queue pair does not allow this, or its buffer is too short: see its access flags"
         }

@@ -34,7 +34,8 @@ pub struct RemoteMemory {
 }
 
 impl RemoteMemory {
-    /// The part from `offset` on, where it lies inside.
+    /// The part from `offset` on, where it lies inside. A request is as long as its buffer, whatever the part's length: the
+    /// peer's region is the bound.
     pub fn part(self, offset: u64, bytes: u64) -> Option<Self> {
         let end = offset.checked_add(bytes)?;
         let address = self.address.checked_add(offset)?;
@@ -169,16 +170,18 @@ impl<M> ExposedRegion<M> {
         }
     }
 
-    /// The word at an offset, to be polled, or counted by a peer's atomics.
+    /// The word at an offset, to be polled, or counted by peers' atomics. Most devices' atomics are atomic among those of
+    /// the same device only (`atomic_cap` of its attributes is HCA): then this process must not add to it meanwhile.
     ///
     /// # Panics
     ///
-    /// If it lies beyond the end, or not at a multiple of 8.
+    /// If it lies beyond the end, or if its address is not a multiple of 8: take [`PageMemory`](crate::PageMemory), since
+    /// a vector of bytes may begin anywhere.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 8);
         // SAFETY: it lies inside, as checked.
         let at = unsafe { self.base.add(offset) }.cast::<AtomicU64>();
-        assert!(at.is_aligned(), "a word lies at a multiple of 8 bytes, not at {offset}");
+        assert!(at.is_aligned(), "the word at {offset} has the address {at:p}, which is not a multiple of 8");
         // SAFETY: aligned, inside, initialised, and touched by atomics only.
         unsafe { at.as_ref() }
     }

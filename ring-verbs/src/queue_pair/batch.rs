@@ -48,7 +48,7 @@ impl<'a, T: Transport, B: Buffer> Batch<'a, T, B> {
     ///
     /// # Errors
     ///
-    /// [`Rejected`] with the buffer: [`Rejection::Full`] also where the batch holds as many as the queue pair was made
+    /// [`Rejected`] with the buffer: [`Rejection::BatchFull`] where the batch holds as many as the queue pair was made
     /// for.
     #[inline]
     pub fn push(&mut self, request: &Request<T>, buffer: B) -> Result<Ticket, Rejected<B>> {

@@ -64,7 +64,7 @@ impl QueuePairOptions {
         self
     }
 
-    /// Requests of a [`Batch`](super::Batch), at most. By default 16.
+    /// Requests of a [`Batch`](super::Batch), at most: by default 16, and never more than `sends`.
     pub fn batch(mut self, requests: u32) -> Self {
         self.batch = requests;
         self
@@ -77,7 +77,8 @@ impl QueuePairOptions {
     }
 
     /// Makes it: of the transport `T`, with completions of its sends in `send` and of its receives in `receive`: a
-    /// [`CompletionQueue`](crate::CompletionQueue) each, or its target, or twice the same.
+    /// [`CompletionQueue`](crate::CompletionQueue) each, or its target, or twice the same. Name the transport:
+    /// `let pair: QueuePair<Rc, _> = ...`.
     ///
     /// # Errors
     ///

@@ -20,6 +20,11 @@ pub enum Rejection {
     /// As many are in flight as the queue holds.
     #[error("the queue is full: poll the completion queue first")]
     Full,
+    /// A batch of as many requests as the queue pair was made for.
+    #[error(
+        "the batch is full: post it, and begin another, or make the queue pair for larger ones (`batch`)"
+    )]
+    BatchFull,
     /// A buffer of more pieces than the queue pair was made for.
     #[error("the buffer has {pieces} pieces, the queue pair was made for {most}")]
     TooManyPieces {

@@ -201,6 +201,11 @@ impl<B> SendQueue<B> {
         if position & self.signal_mask == self.signal_mask { flags | SendFlags::SIGNALED } else { flags }
     }
 
+    #[cold]
+    fn why_full(&self) -> Rejection {
+        if self.filled == self.links.len() { Rejection::BatchFull } else { Rejection::Full }
+    }
+
     /// Adds a request with a buffer to the chain.
     #[inline(always)]
     pub(super) fn push<T>(&mut self, request: &Request<T>, buffer: B) -> Result<Ticket, Rejected<B>>
@@ -208,7 +213,7 @@ impl<B> SendQueue<B> {
         B: Buffer,
     {
         if !self.has_room() {
-            return Err(Rejected { buffer, reason: Rejection::Full });
+            return Err(Rejected { buffer, reason: self.why_full() });
         }
         let most = self.pieces_max;
         let link = &mut self.links[self.filled];
@@ -238,7 +243,7 @@ impl<B> SendQueue<B> {
         bytes: &[u8],
     ) -> Result<Ticket, Rejection> {
         if !self.has_room() {
-            return Err(Rejection::Full);
+            return Err(self.why_full());
         }
         // Soft-RoCE's driver would take the bytes for a list of pieces, and let the device write there.
         if request.opcode() == Opcode::Read || request.posted().is_atomic() {
