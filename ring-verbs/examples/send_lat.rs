@@ -26,18 +26,21 @@ struct Options {
     /// Receives that are posted ahead
     #[arg(short = 'r', long, default_value_t = 64)]
     depth: u32,
+    /// Every how many sends one has a completion, as perftest's -Q: a power of two
+    #[arg(short = 'Q', long, default_value_t = 64)]
+    signal_every: u32,
     /// Sleep until a completion comes, instead of polling
     #[arg(short, long)]
     events: bool,
 }
 
 fn main() -> Result<()> {
-    let Options { peer, size, iterations, inline, depth, events } = Options::parse();
+    let Options { peer, size, iterations, inline, depth, signal_every, events } = Options::parse();
     let device = Device::open(&peer)?;
-    let pool = device.pool(size.max(1), depth + 1)?;
-    let mut sends = Queue::new(&device.context, 1, events)?;
+    let pool = device.pool(size.max(1), depth + signal_every)?;
+    let mut sends = Queue::new(&device.context, signal_every, events)?;
     let mut receives = Queue::new(&device.context, depth, events)?;
-    let options = QueuePairOptions::new(1, depth).max_inline(inline);
+    let options = QueuePairOptions::new(signal_every, depth).max_inline(inline).signal_every(signal_every);
     let pair: QueuePair<Rc, _> = options.build(&device.domain, &sends.queue, &receives.queue)?;
 
     let connection = Connection::new(&device.port, &device.gid);
@@ -50,7 +53,7 @@ fn main() -> Result<()> {
 
     let request = Request::send();
     let bytes = vec![0x7b; size as usize];
-    let mut message = Some(slab(&pool, size));
+    let mut messages: Vec<_> = (0..signal_every).map(|_| slab(&pool, size)).collect();
     let mut samples = Samples::new(iterations);
     for iteration in 0..iterations {
         // The client sends first, and both in turn.
@@ -61,15 +64,18 @@ fn main() -> Result<()> {
             }
         }
         samples.now();
-        match message.take() {
+        match messages.pop() {
             Some(buffer) if size > inline => pair.post(&request, buffer)?,
             unused => {
-                message = unused;
+                messages.extend(unused);
                 pair.post_inline(&request, &bytes)?
             }
         };
-        if let Some(buffer) = sends.next()?.buffer {
-            message = Some(buffer);
+        // The last of so many has a completion, which brings back all.
+        if (iteration + 1) % signal_every == 0 {
+            for _ in 0..signal_every {
+                messages.extend(sends.next()?.buffer);
+            }
         }
     }
     if peer.is_client() {

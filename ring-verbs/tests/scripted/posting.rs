@@ -169,7 +169,7 @@ fn a_batch_is_one_ring_of_the_doorbell() {
     for number in 0..4 {
         batch.push(&Request::send(), rig.buffer(number)).unwrap();
     }
-    assert_eq!(batch.push(&Request::send(), rig.buffer(4)).unwrap_err().reason, Rejection::Full);
+    assert_eq!(batch.push(&Request::send(), rig.buffer(4)).unwrap_err().reason, Rejection::BatchFull);
     batch.post().unwrap();
     assert_eq!(rig.device.state().rings, 1);
     let data: Vec<_> = rig.device.posted().iter().map(|posted| posted.data[0]).collect();
