@@ -38,18 +38,18 @@ static FUNCTIONS: Functions = Functions {
     ibv_get_device_name: calls::get_device_name,
     ibv_close_device: calls::close_device,
     ibv_query_device: calls::query_device,
-    ibv_alloc_pd: calls::alloc_pd,
-    ibv_dealloc_pd: calls::dealloc_pd,
-    ibv_reg_mr: calls::reg_mr,
-    ibv_reg_mr_iova2: Some(calls::reg_mr_iova2),
-    ibv_rereg_mr: calls::rereg_mr,
-    ibv_dereg_mr: calls::dereg_mr,
-    ibv_create_cq: calls::create_cq,
-    ibv_destroy_cq: calls::destroy_cq,
-    ibv_create_qp: calls::create_qp,
-    ibv_modify_qp: calls::modify_qp,
-    ibv_query_qp: calls::query_qp,
-    ibv_destroy_qp: calls::destroy_qp,
+    ibv_alloc_pd: calls::memory::alloc_pd,
+    ibv_dealloc_pd: calls::memory::dealloc_pd,
+    ibv_reg_mr: calls::memory::reg_mr,
+    ibv_reg_mr_iova2: Some(calls::memory::reg_mr_iova2),
+    ibv_rereg_mr: calls::memory::rereg_mr,
+    ibv_dereg_mr: calls::memory::dereg_mr,
+    ibv_create_cq: calls::completion_queue::create_cq,
+    ibv_destroy_cq: calls::completion_queue::destroy_cq,
+    ibv_create_qp: calls::queue_pair::create_qp,
+    ibv_modify_qp: calls::queue_pair::modify_qp,
+    ibv_query_qp: calls::queue_pair::query_qp,
+    ibv_destroy_qp: calls::queue_pair::destroy_qp,
     ..UNSCRIPTED
 };
 
@@ -68,9 +68,9 @@ impl Scripted {
         // Its paths are empty: nothing is known of where it is.
         verbs.context.device = Box::into_raw(Box::default());
         verbs.context.num_comp_vectors = 2;
-        verbs.context.ops.post_send = Some(calls::post_send);
-        verbs.context.ops.post_recv = Some(calls::post_recv);
-        verbs.context.ops.poll_cq = Some(calls::poll_cq);
+        verbs.context.ops.post_send = Some(calls::post::post_send);
+        verbs.context.ops.post_recv = Some(calls::post::post_recv);
+        verbs.context.ops.poll_cq = Some(calls::completion_queue::poll_cq);
         let device = Box::new(Device { verbs, state: Mutex::new(State::default()) });
         let device = NonNull::from(Box::leak(device));
         // SAFETY: the device is never freed.
