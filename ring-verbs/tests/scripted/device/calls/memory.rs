@@ -1,4 +1,4 @@
-//! Domains and regions.
+//! Domains, thread domains and regions.
 //!
 //! # Safety
 //!
@@ -8,10 +8,13 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 
-use ring_verbs::sys::{AccessFlags, ReregMrFlags, ibv_context, ibv_mr, ibv_pd};
+use ring_verbs::sys::{
+    AccessFlags, ParentDomainInitAttrMask, ReregMrFlags, ibv_context, ibv_mr, ibv_parent_domain_init_attr,
+    ibv_pd, ibv_td, ibv_td_init_attr,
+};
 
-use super::{code, null};
-use crate::device::{Call, Kind, Registered, Scripted};
+use super::{code, null, set_errno};
+use crate::device::{Call, Kind, Registered, Reregistered, Scripted};
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
     // SAFETY: it is of a scripted device.
@@ -26,6 +29,53 @@ pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_
 
 pub(crate) unsafe extern "C" fn dealloc_pd(domain: *mut ibv_pd) -> c_int {
     end!(domain, Call::FreeDomain)
+}
+
+/// A thread domain, with the device's number of it.
+#[repr(C)]
+struct Thread {
+    context: *mut ibv_context,
+    handle: u32,
+}
+
+pub(crate) unsafe extern "C" fn alloc_td(
+    context: *mut ibv_context,
+    attributes: *mut ibv_td_init_attr,
+) -> *mut ibv_td {
+    // SAFETY: it is of a scripted device.
+    let device = unsafe { Scripted::of(context) };
+    let mut state = device.state();
+    if let Some(answer) = state.answer(Call::AllocateThread) {
+        return null(answer);
+    }
+    // SAFETY: the attributes are there.
+    assert_eq!(unsafe { (*attributes).comp_mask }, 0);
+    let handle = state.make(Kind::Thread, vec![]);
+    Box::into_raw(Box::new(Thread { context, handle })).cast()
+}
+
+pub(crate) unsafe extern "C" fn dealloc_td(thread: *mut ibv_td) -> c_int {
+    let thread = thread.cast::<Thread>();
+    end!(thread, Call::FreeThread)
+}
+
+pub(crate) unsafe extern "C" fn alloc_parent_domain(
+    context: *mut ibv_context,
+    attributes: *mut ibv_parent_domain_init_attr,
+) -> *mut ibv_pd {
+    // SAFETY: it is of a scripted device.
+    let device = unsafe { Scripted::of(context) };
+    let mut state = device.state();
+    if let Some(answer) = state.answer(Call::AllocateParent) {
+        return null(answer);
+    }
+    // SAFETY: the attributes are there.
+    let ibv_parent_domain_init_attr { pd, td, comp_mask, .. } = unsafe { *attributes };
+    assert_eq!(comp_mask, ParentDomainInitAttrMask::empty());
+    // SAFETY: both domains are there.
+    let uses = unsafe { vec![(*pd).handle, (*td.cast::<Thread>()).handle] };
+    let handle = state.make(Kind::Domain, uses);
+    Box::into_raw(Box::new(ibv_pd { context, handle }))
 }
 
 fn register(domain: *mut ibv_pd, registered: Registered) -> *mut ibv_mr {
@@ -74,21 +124,22 @@ pub(crate) unsafe extern "C" fn reg_mr_iova2(
 
 pub(crate) unsafe extern "C" fn rereg_mr(
     region: *mut ibv_mr,
-    _: ReregMrFlags,
-    _: *mut ibv_pd,
-    _: *mut c_void,
-    _: usize,
+    flags: ReregMrFlags,
+    domain: *mut ibv_pd,
+    base: *mut c_void,
+    bytes: usize,
     access: c_int,
 ) -> c_int {
     let device = device_of!(region);
     let mut state = device.state();
+    let access = AccessFlags::from_bits_retain(u32::from_ne_bytes(access.to_ne_bytes()));
+    let (domain, base) = (domain.addr(), base.addr());
+    state.reregistered.push(Reregistered { flags, domain, base, bytes, access });
     if let Some(answer) = state.answer(Call::Reregister) {
         return code(answer);
     }
-    // SAFETY: the region is there.
-    let (base, bytes) = unsafe { ((*region).addr.addr(), (*region).length) };
-    let access = AccessFlags::from_bits_retain(u32::from_ne_bytes(access.to_ne_bytes()));
-    state.registered.push(Registered { base, bytes, access, is_optional: false });
+    // SAFETY: the region is there, and only this writes its keys.
+    unsafe { ((*region).lkey, (*region).rkey) = ((*region).lkey + 0x1000, (*region).rkey + 0x1000) };
     0
 }
 

@@ -9,7 +9,7 @@ use core::ffi::c_int;
 
 use ring_verbs::sys::{QpAttrMask, QpState, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr};
 
-use super::{code, null};
+use super::{code, null, set_errno};
 use crate::device::{Call, Kind, Modified, Scripted};
 
 pub(crate) unsafe extern "C" fn create_qp(
