@@ -3,10 +3,15 @@
 mod completions;
 mod device;
 mod drops;
+mod events;
 mod heap;
+mod moderation;
 mod posting;
 mod refusals;
 mod registering;
+mod reregistering;
 mod rig;
+mod stamps;
 mod table;
+mod thread_domains;
 mod transitions;

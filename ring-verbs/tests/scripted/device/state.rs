@@ -3,22 +3,37 @@
 use core::ffi::c_int;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use ring_verbs::sys::{SendFlags, WrOpcode, ibv_sge, ibv_wc};
+use ring_verbs::sys::{
+    EventType, SendFlags, WrOpcode, ibv_async_event, ibv_cq_init_attr_ex, ibv_modify_cq_attr, ibv_qp,
+    ibv_sge, ibv_srq_attr, ibv_wc,
+};
 
-use super::{Modified, Registered};
+use super::{Modified, Registered, Reregistered};
 
 /// A function that can be told what to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     QueryDevice,
+    QueryExtended,
     AllocateDomain,
     FreeDomain,
+    AllocateThread,
+    FreeThread,
+    AllocateParent,
     Register,
     Reregister,
     Deregister,
     CreateCompletionQueue,
+    CreateExtendedQueue,
     DestroyCompletionQueue,
+    Moderate,
     Poll,
+    StartPoll,
+    NextPoll,
+    EndPoll,
+    ModifySharedQueue,
+    DestroySharedQueue,
+    NextEvent,
     CreateQueuePair,
     ModifyQueuePair,
     QueryQueuePair,
@@ -73,8 +88,10 @@ pub(crate) enum Bad {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Domain,
+    Thread,
     Region,
     CompletionQueue,
+    SharedQueue,
     QueuePair,
 }
 
@@ -98,6 +115,20 @@ impl Posted {
     }
 }
 
+/// A completion, and when the device saw it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamped {
+    pub(crate) wc: ibv_wc,
+    pub(crate) ticks: u64,
+}
+
+/// Something that happens.
+pub(super) struct Event {
+    pub(super) raw: ibv_async_event,
+    /// What it is about, where that is a queue pair: one that is there until the event is acknowledged.
+    pub(super) pair: Option<*mut ibv_qp>,
+}
+
 /// Something that was made and not ended.
 struct Object {
     kind: Kind,
@@ -119,9 +150,28 @@ pub(crate) struct State {
     /// Calls of `post_send` and `post_recv`.
     pub(crate) rings: u32,
     pub(crate) posted: Vec<Posted>,
-    pub(crate) completions: HashMap<u32, VecDeque<ibv_wc>>,
+    pub(crate) completions: HashMap<u32, VecDeque<Stamped>>,
     pub(crate) modified: Vec<Modified>,
     pub(crate) registered: Vec<Registered>,
+    pub(crate) reregistered: Vec<Reregistered>,
+    /// How extended completion queues were to be made.
+    pub(crate) extended: Vec<ibv_cq_init_attr_ex>,
+    pub(crate) moderated: Vec<ibv_modify_cq_attr>,
+    /// What shared receive queues were told.
+    pub(crate) limits: Vec<ibv_srq_attr>,
+    /// What the device's clock counts, in thousands a second.
+    pub(crate) clock_khz: u64,
+    /// What the device's clock says at the next completion. It goes on by one with each.
+    pub(crate) ticks: u64,
+    /// Calls that poll an extended queue.
+    pub(crate) turns: Vec<Call>,
+    /// Polls that were begun, and what they stand at.
+    pub(super) polls: HashMap<u32, Option<Stamped>>,
+    /// What has happened and was not told yet.
+    pub(super) events: VecDeque<Event>,
+    /// What was told and is to be acknowledged.
+    pub(super) told: Vec<Event>,
+    pub(crate) acknowledged: Vec<EventType>,
 }
 
 impl State {
@@ -132,6 +182,11 @@ impl State {
 
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.objects.values().filter(|object| object.kind == kind).count()
+    }
+
+    /// Takes the next completion out of a queue.
+    pub(super) fn next(&mut self, completion_queue: u32) -> Option<Stamped> {
+        self.completions.get_mut(&completion_queue)?.pop_front()
     }
 
     /// What the call is to answer, if anything but success.
