@@ -46,6 +46,8 @@ static FUNCTIONS: Functions = Functions {
     ibv_dereg_mr: calls::dereg_mr,
     ibv_create_cq: calls::create_cq,
     ibv_destroy_cq: calls::destroy_cq,
+    ibv_create_srq: calls::create_srq,
+    ibv_destroy_srq: calls::destroy_srq,
     ibv_create_qp: calls::create_qp,
     ibv_modify_qp: calls::modify_qp,
     ibv_query_qp: calls::query_qp,
@@ -70,6 +72,7 @@ impl Scripted {
         verbs.context.num_comp_vectors = 2;
         verbs.context.ops.post_send = Some(calls::post_send);
         verbs.context.ops.post_recv = Some(calls::post_recv);
+        verbs.context.ops.post_srq_recv = Some(calls::post_srq_recv);
         verbs.context.ops.poll_cq = Some(calls::poll_cq);
         let device = Box::new(Device { verbs, state: Mutex::new(State::default()) });
         let device = NonNull::from(Box::leak(device));

@@ -8,5 +8,6 @@ mod posting;
 mod refusals;
 mod registering;
 mod rig;
+mod shared;
 mod table;
 mod transitions;

@@ -15,7 +15,7 @@ use core::ptr;
 use ring_verbs::sys::{
     AccessFlags, QpAttrMask, QpState, ReregMrFlags, SendFlags, ibv_comp_channel, ibv_context, ibv_cq,
     ibv_device, ibv_device_attr, ibv_mr, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr, ibv_recv_wr,
-    ibv_send_wr, ibv_sge, ibv_wc,
+    ibv_send_wr, ibv_sge, ibv_srq, ibv_srq_init_attr, ibv_wc,
 };
 
 use super::state::{Answer, Bad, Call, Kind, Posted, Refusal};
@@ -91,6 +91,8 @@ pub(super) unsafe extern "C" fn query_device(context: *mut ibv_context, to: *mut
         max_qp_wr: MANY,
         max_sge: 16,
         max_cqe: MANY,
+        max_srq_wr: MANY,
+        max_srq_sge: 16,
         phys_port_cnt: 1,
         ..ibv_device_attr::default()
     };
@@ -224,6 +226,31 @@ pub(super) unsafe extern "C" fn poll_cq(queue: *mut ibv_cq, most: c_int, to: *mu
     })
 }
 
+pub(super) unsafe extern "C" fn create_srq(domain: *mut ibv_pd, _: *mut ibv_srq_init_attr) -> *mut ibv_srq {
+    let device = device_of!(domain);
+    let mut state = device.state();
+    if let Some(answer) = state.answer(Call::CreateSharedQueue) {
+        return null(answer);
+    }
+    // SAFETY: the domain is there.
+    let handle = state.make(Kind::SharedReceiveQueue, vec![unsafe { (*domain).handle }]);
+    // SAFETY: as above.
+    let context = unsafe { (*domain).context };
+    Box::into_raw(Box::new(ibv_srq {
+        context,
+        srq_context: ptr::null_mut(),
+        pd: domain,
+        handle,
+        mutex: libc::PTHREAD_MUTEX_INITIALIZER,
+        cond: libc::PTHREAD_COND_INITIALIZER,
+        events_completed: 0,
+    }))
+}
+
+pub(super) unsafe extern "C" fn destroy_srq(queue: *mut ibv_srq) -> c_int {
+    end!(queue, Call::DestroySharedQueue)
+}
+
 pub(super) unsafe extern "C" fn create_qp(
     domain: *mut ibv_pd,
     attributes: *mut ibv_qp_init_attr,
@@ -236,7 +263,9 @@ pub(super) unsafe extern "C" fn create_qp(
     // SAFETY: the attributes are there.
     let ibv_qp_init_attr { send_cq, recv_cq, srq, qp_type, .. } = unsafe { attributes.read() };
     // SAFETY: all of them are there.
-    let uses = unsafe { vec![(*domain).handle, (*send_cq).handle, (*recv_cq).handle] };
+    let mut uses = unsafe { vec![(*domain).handle, (*send_cq).handle, (*recv_cq).handle] };
+    // SAFETY: as above, where there is one.
+    uses.extend(unsafe { srq.as_ref() }.map(|queue| queue.handle));
     let handle = state.make(Kind::QueuePair, uses);
     // SAFETY: the domain is there.
     let context = unsafe { (*domain).context };
@@ -296,7 +325,8 @@ pub(super) unsafe extern "C" fn destroy_qp(pair: *mut ibv_qp) -> c_int {
 /// A request of either kind.
 trait WorkRequest: Copy {
     fn next(&self) -> *mut Self;
-    fn posted(&self, pair: *mut ibv_qp) -> Posted;
+    /// `queue_pair` is null of a shared receive.
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted;
 }
 
 impl WorkRequest for ibv_send_wr {
@@ -304,11 +334,11 @@ impl WorkRequest for ibv_send_wr {
         self.next
     }
 
-    fn posted(&self, pair: *mut ibv_qp) -> Posted {
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted {
         // SAFETY: the pair is there, and so is its queue.
-        let completion_queue = unsafe { (*(*pair).send_cq).handle };
+        let completion_queue = unsafe { (*(*queue_pair).send_cq).handle };
         let (opcode, flags) = (Some(self.opcode), self.send_flags);
-        posted(pair, self.wr_id, completion_queue, opcode, flags, self.sg_list, self.num_sge)
+        posted(queue_pair, self.wr_id, completion_queue, opcode, flags, self.sg_list, self.num_sge)
     }
 }
 
@@ -317,11 +347,11 @@ impl WorkRequest for ibv_recv_wr {
         self.next
     }
 
-    fn posted(&self, pair: *mut ibv_qp) -> Posted {
-        // SAFETY: the pair is there, and so is its queue.
-        let completion_queue = unsafe { (*(*pair).recv_cq).handle };
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted {
+        // SAFETY: the pair is there, if it is not null, and so is its queue.
+        let completion_queue = unsafe { queue_pair.as_ref().map_or(0, |pair| (*pair.recv_cq).handle) };
         let flags = SendFlags::SIGNALED;
-        posted(pair, self.wr_id, completion_queue, None, flags, self.sg_list, self.num_sge)
+        posted(queue_pair, self.wr_id, completion_queue, None, flags, self.sg_list, self.num_sge)
     }
 }
 
@@ -334,8 +364,8 @@ fn posted(
     list: *mut ibv_sge,
     count: c_int,
 ) -> Posted {
-    // SAFETY: the pair is there.
-    let queue_pair = unsafe { (*pair).qp_num };
+    // SAFETY: the pair is there, if it is not null.
+    let queue_pair = unsafe { pair.as_ref() }.map_or(0, |pair| pair.qp_num);
     let count = usize::try_from(count).expect("not negative");
     // SAFETY: the list has so many pieces.
     let pieces = unsafe { core::slice::from_raw_parts(list, count) }.to_vec();
@@ -349,8 +379,7 @@ fn posted(
 }
 
 /// Takes a list of requests, as far as it is to.
-fn post<W: WorkRequest>(pair: *mut ibv_qp, mut next: *mut W, bad: *mut *mut W) -> c_int {
-    let device = device_of!(pair);
+fn post<W: WorkRequest>(device: Scripted, pair: *mut ibv_qp, mut next: *mut W, bad: *mut *mut W) -> c_int {
     heap::of_the_device(|| {
         let mut state = device.state();
         state.rings += 1;
@@ -386,7 +415,7 @@ pub(super) unsafe extern "C" fn post_send(
     list: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    post(pair, list, bad)
+    post(device_of!(pair), pair, list, bad)
 }
 
 pub(super) unsafe extern "C" fn post_recv(
@@ -394,5 +423,13 @@ pub(super) unsafe extern "C" fn post_recv(
     list: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    post(pair, list, bad)
+    post(device_of!(pair), pair, list, bad)
+}
+
+pub(super) unsafe extern "C" fn post_srq_recv(
+    queue: *mut ibv_srq,
+    list: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    post(device_of!(queue), ptr::null_mut(), list, bad)
 }

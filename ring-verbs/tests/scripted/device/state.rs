@@ -19,6 +19,8 @@ pub(crate) enum Call {
     CreateCompletionQueue,
     DestroyCompletionQueue,
     Poll,
+    CreateSharedQueue,
+    DestroySharedQueue,
     CreateQueuePair,
     ModifyQueuePair,
     QueryQueuePair,
@@ -75,6 +77,7 @@ pub(crate) enum Kind {
     Domain,
     Region,
     CompletionQueue,
+    SharedReceiveQueue,
     QueuePair,
 }
 
@@ -82,7 +85,9 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Posted {
     pub(crate) wr_id: u64,
+    /// 0 of a shared receive: which one takes it is not known yet.
     pub(crate) queue_pair: u32,
+    /// As above.
     pub(crate) completion_queue: u32,
     /// None of a receive.
     pub(crate) opcode: Option<WrOpcode>,
