@@ -20,8 +20,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::c_int;
-use core::fmt;
 use core::ptr::NonNull;
+use core::{fmt, slice};
 
 pub use channel::{Armable, CompletionChannel};
 pub use options::{CompletionQueueOptions, Timestamps};
@@ -30,6 +30,7 @@ pub(crate) use registry::{Queue, Registry, SHARED, SharedQueue};
 use crate::Errno;
 use crate::completion::{Completion, PollError};
 use crate::context::Open;
+use crate::fixed::Fixed;
 use crate::flight::Flight;
 use crate::lock::Lock;
 use crate::queue_pair::Posted;
@@ -67,7 +68,7 @@ pub struct CompletionQueue<B> {
     mask: u32,
     shared_queues: Vec<SharedQueue<B>>,
     /// Room for what is taken out of the library's queue.
-    polled: Box<[ibv_wc]>,
+    polled: Fixed<ibv_wc>,
     /// How many there is room for.
     batch: i32,
     /// Whether they are stamped, by what clock, and the stamps.
@@ -227,10 +228,10 @@ impl<B> CompletionQueue<B> {
             self.poll_stamped()
         } else {
             // SAFETY: the queue is there, and there is room for as many completions as are asked for.
-            unsafe { poll(self.raw, self.batch, self.polled.as_mut_ptr()) }
+            unsafe { poll(self.raw, self.batch, self.polled.first()) }
         };
         if count > 0 {
-            self.next = self.polled.as_ptr();
+            self.next = self.polled.first();
             self.taken = count.unsigned_abs();
         }
         count
@@ -259,8 +260,10 @@ impl<B> CompletionQueue<B> {
     #[cold]
     fn poll_stamped(&mut self) -> i32 {
         let raw = self.raw.cast();
+        // SAFETY: there are so many, and nothing is left of what was taken out, so that nobody else has them.
+        let polled = unsafe { slice::from_raw_parts_mut(self.polled.first(), self.polled.count()) };
         // SAFETY: queues with time stamps are extended, and made for this clock.
-        match unsafe { stamped::poll(raw, self.clock, &mut self.polled, &mut self.stamps) } {
+        match unsafe { stamped::poll(raw, self.clock, polled, &mut self.stamps) } {
             Ok(count) => i32::try_from(count).unwrap_or(self.batch),
             Err(code) => -code.saturating_abs(),
         }
@@ -297,7 +300,7 @@ impl<B> CompletionQueue<B> {
     #[inline(always)]
     fn stamp(&self) -> u64 {
         // SAFETY: it points into the room.
-        let index = unsafe { self.next.offset_from(self.polled.as_ptr()) };
+        let index = unsafe { self.next.offset_from(self.polled.first()) };
         // SAFETY: there are as many as completions that can be taken out.
         unsafe { *self.stamps.get_unchecked(index.unsigned_abs()) }
     }

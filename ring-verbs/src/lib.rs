@@ -16,6 +16,7 @@ mod device;
 mod domain;
 mod errno;
 mod error;
+mod fixed;
 mod flight;
 mod free_list;
 mod gid;
