@@ -81,12 +81,6 @@ impl<M: Memory> ExposedRegion<M> {
         let registration = unsafe { Registration::new(domain, memory, base, bytes, access) }?;
         Ok(Self { registration, base, bytes })
     }
-
-    /// Ends the registration, after which no peer reaches the memory. None where that fails: the memory stays with
-    /// the device for ever.
-    pub fn into_memory(self) -> Option<M> {
-        self.registration.end()
-    }
 }
 
 impl<R: Region + Send + 'static> ExposedRegion<RingMemory<R>> {
@@ -137,6 +131,27 @@ impl<M> ExposedRegion<M> {
     pub fn change_access(self, access: AccessFlags) -> Result<Self, Refused<Option<M>>> {
         let Self { registration, base, bytes } = self;
         Ok(Self { registration: registration.change_access(access)?, base, bytes })
+    }
+
+    /// Ends the registration, after which no peer reaches the memory. None where that fails: the memory stays with
+    /// the device for ever.
+    ///
+    /// A region that rings lie in comes back in its [`RingMemory`], with the rings as they are:
+    ///
+    /// ```no_run
+    /// # let context = ring_verbs::Context::open("rxe0")?;
+    /// # let domain = ring_verbs::ProtectionDomain::new(&context)?;
+    /// use ring_core::HeapRegion;
+    /// use ring_verbs::{AccessFlags, ExposedRegion, RingMemory};
+    ///
+    /// let exposed = ExposedRegion::of_region(&domain, HeapRegion::new(4096), AccessFlags::REMOTE_READ)?;
+    /// if let Some(RingMemory(region)) = exposed.into_memory() {
+    ///     drop(region); // nobody reads it any more
+    /// }
+    /// # Ok::<(), ring_verbs::Error>(())
+    /// ```
+    pub fn into_memory(self) -> Option<M> {
+        self.registration.end()
     }
 
     /// Length in bytes.
