@@ -310,6 +310,6 @@ fn explanation(status: WcStatus) -> &'static str {
         WcStatus::RNR_RETRY_EXC_ERR => "the peer has posted no buffer in time",
         WcStatus::LOC_ACCESS_ERR => "a message with an immediate value met a buffer that may not be written",
         WcStatus::FATAL_ERR => "the device is broken",
-        _ => "see the InfiniBand specification, volume 1, 10.10.3",
+        _ => status.description(),
     }
 }

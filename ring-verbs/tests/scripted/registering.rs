@@ -8,8 +8,8 @@
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use ring_verbs::sys::AccessFlags;
 use ring_core::{HeapRegion, Region};
+use ring_verbs::sys::AccessFlags;
 use ring_verbs::{
     Errno, Error, ExposedRegion, Memory, MemoryRegion, Operation, ProtectionDomain, RingMemory,
 };
