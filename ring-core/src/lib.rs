@@ -25,8 +25,9 @@ mod slots;
 pub mod spsc;
 #[doc(hidden)]
 pub mod sync;
+
 #[cfg(all(test, feature = "alloc"))]
-mod testing;
+use sync::testing;
 
 pub use error::Error;
 pub use header::ARCHITECTURE;

@@ -19,6 +19,7 @@ pub(crate) mod death;
 #[cfg(loom)]
 mod mutant;
 mod payload;
+pub mod testing;
 mod waiting;
 
 use core::ptr::NonNull;

@@ -75,6 +75,23 @@ pub struct Source {
 }
 
 /// A request that has ended, and its buffer.
+///
+/// Of one that was [done](Self::result), with a completion of its own or by a later one's:
+///
+/// | [`opcode`](Self::opcode) | what is so |
+/// |---|---|
+/// | `Send`, `Write`, `WriteWithImmediate` | The buffer is as it was, and can be written to again. On a reliable connection the peer's device has taken the bytes, which is not to say that its program has seen them; else they have left. |
+/// | `Read` | The buffer holds the peer's bytes, each as it was at some time between post and completion. |
+/// | `CompareAndSwap`, `FetchAndAdd` | The first 8 bytes of the buffer hold what the word was before. |
+/// | `Receive` | The first [`bytes`](Self::bytes) of the buffer hold the message. What the peer has written before it, by the same queue pair, is in this program's memory. |
+/// | `ReceiveImmediateOfWrite` | The write that brought the value is in this program's memory, and so is what the peer has written before it, by the same queue pair. The buffer is as it was. |
+///
+/// A program that is written to learns of it by the latter two only, or by polling a word that is written last, where
+/// [`writes_arrive_in_order`](crate::QueuePair::writes_arrive_in_order).
+///
+/// Of one that failed nothing can be said: what a read, an atomic or a receive was to fill may hold a part of it, or
+/// anything; what was to be sent or written is as it was here, and may have come to the peer, whole or in part, or not at
+/// all. The buffer can be used for something else.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Completion<B> {
@@ -310,6 +327,6 @@ fn explanation(status: WcStatus) -> &'static str {
         WcStatus::RNR_RETRY_EXC_ERR => "the peer has posted no buffer in time",
         WcStatus::LOC_ACCESS_ERR => "a message with an immediate value met a buffer that may not be written",
         WcStatus::FATAL_ERR => "the device is broken",
-        _ => "see the InfiniBand specification, volume 1, 10.10.3",
+        _ => status.description(),
     }
 }

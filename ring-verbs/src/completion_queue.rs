@@ -1,5 +1,9 @@
 //! Completion queues: where requests end.
 //!
+//! | edge | from | to |
+//! |---|---|---|
+//! | R1 → A1 | `Shared::say_left` counts a queue that was left | `CompletionQueue::nothing_came`: so it is found |
+//!
 //! # Safety
 //!
 //! The library's queue is destroyed after every queue pair that uses it: each holds it by a reference count. One
@@ -16,8 +20,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::c_int;
-use core::fmt;
 use core::ptr::NonNull;
+use core::{fmt, slice};
 
 pub use channel::{Armable, CompletionChannel};
 pub use options::{CompletionQueueOptions, Timestamps};
@@ -26,6 +30,7 @@ pub(crate) use registry::{Queue, Registry, SHARED, SharedQueue};
 use crate::Errno;
 use crate::completion::{Completion, PollError};
 use crate::context::Open;
+use crate::fixed::Fixed;
 use crate::flight::Flight;
 use crate::lock::Lock;
 use crate::queue_pair::Posted;
@@ -63,7 +68,7 @@ pub struct CompletionQueue<B> {
     mask: u32,
     shared_queues: Vec<SharedQueue<B>>,
     /// Room for what is taken out of the library's queue.
-    polled: Box<[ibv_wc]>,
+    polled: Fixed<ibv_wc>,
     /// How many there is room for.
     batch: i32,
     /// Whether they are stamped, by what clock, and the stamps.
@@ -75,7 +80,7 @@ pub struct CompletionQueue<B> {
     taken: u32,
     /// What an unusual poll has found, for a moment.
     given: Option<Completion<B>>,
-    /// Queues that were left, and of which everything was given to the caller.
+    /// Queues that were left so far, when everything of them was given to the caller.
     reaped: u64,
     unknown: u64,
     /// Whether an event was asked for and has not come.
@@ -223,10 +228,10 @@ impl<B> CompletionQueue<B> {
             self.poll_stamped()
         } else {
             // SAFETY: the queue is there, and there is room for as many completions as are asked for.
-            unsafe { poll(self.raw, self.batch, self.polled.as_mut_ptr()) }
+            unsafe { poll(self.raw, self.batch, self.polled.first()) }
         };
         if count > 0 {
-            self.next = self.polled.as_ptr();
+            self.next = self.polled.first();
             self.taken = count.unsigned_abs();
         }
         count
@@ -255,8 +260,10 @@ impl<B> CompletionQueue<B> {
     #[cold]
     fn poll_stamped(&mut self) -> i32 {
         let raw = self.raw.cast();
+        // SAFETY: there are so many, and nothing is left of what was taken out, so that nobody else has them.
+        let polled = unsafe { slice::from_raw_parts_mut(self.polled.first(), self.polled.count()) };
         // SAFETY: queues with time stamps are extended, and made for this clock.
-        match unsafe { stamped::poll(raw, self.clock, &mut self.polled, &mut self.stamps) } {
+        match unsafe { stamped::poll(raw, self.clock, polled, &mut self.stamps) } {
             Ok(count) => i32::try_from(count).unwrap_or(self.batch),
             Err(code) => -code.saturating_abs(),
         }
@@ -293,7 +300,7 @@ impl<B> CompletionQueue<B> {
     #[inline(always)]
     fn stamp(&self) -> u64 {
         // SAFETY: it points into the room.
-        let index = unsafe { self.next.offset_from(self.polled.as_ptr()) };
+        let index = unsafe { self.next.offset_from(self.polled.first()) };
         // SAFETY: there are as many as completions that can be taken out.
         unsafe { *self.stamps.get_unchecked(index.unsigned_abs()) }
     }
@@ -308,6 +315,7 @@ impl<B> CompletionQueue<B> {
     /// Looks which queues have come. The heap is used here: once for each queue pair.
     #[cold]
     fn learn(&mut self) {
+        self.shared_queues.clear();
         self.shared.0.registry.with(|registry| registry.copy_to(&mut self.queues, &mut self.shared_queues));
         // They are at most 2^16.
         self.mask = u32::try_from(self.queues.len() - 1).unwrap_or(0);
@@ -315,7 +323,7 @@ impl<B> CompletionQueue<B> {
 
     /// Whether a queue was left of which not everything was given to the caller.
     fn has_left(&self) -> bool {
-        // ORDERING: Relaxed: only a hint; whether a queue was left is read from the queue itself.
+        // ORDERING: Relaxed: only a hint; who acts on it reads again.
         self.shared.0.left.load(Ordering::Relaxed) != self.reaped
     }
 
@@ -323,6 +331,8 @@ impl<B> CompletionQueue<B> {
     /// library's queue any more, or nothing can be taken out of it.
     #[cold]
     fn nothing_came(&mut self, count: i32) -> Turn {
+        // ORDERING: Acquire (A1): so many are seen to be left below; pairs with R1 in Shared::say_left.
+        let left = self.shared.0.left.load(Ordering::Acquire);
         self.learn();
         let is_left = |queue: &Queue<B>| queue.is_left();
         while let Some(index) = self.queues.iter().position(is_left) {
@@ -339,9 +349,17 @@ impl<B> CompletionQueue<B> {
             }
             let key = queue.key();
             drop(self.shared.0.registry.with(|registry| registry.remove(key)));
-            self.reaped += 1;
             self.learn();
         }
+        if self.shared.0.registry.with(Registry::mark_unused) {
+            // As above.
+            if self.refill() > 0 {
+                return Turn::Look;
+            }
+            drop(self.shared.0.registry.with(Registry::remove_marked));
+            self.learn();
+        }
+        self.reaped = left;
         Turn::End(match count {
             0.. => Errno(0),
             // Providers that follow the manual page say no more than this; `errno` may be old.
@@ -358,8 +376,15 @@ impl<B> Shared<B> {
 
     /// After queues of it were left.
     pub(crate) fn say_left(&self, queues: u64) {
-        // ORDERING: Relaxed: a hint; what was done before is ordered by the queue's own word.
-        self.left.fetch_add(queues, Ordering::Relaxed);
+        // ORDERING: Release (R1): they were left before; pairs with A1 in CompletionQueue::nothing_came.
+        self.left.fetch_add(queues, Ordering::Release);
+    }
+
+    /// After a queue pair with receives of a shared queue was destroyed, or was not made after all.
+    pub(crate) fn leave_shared(&self, key: u32) {
+        if self.registry.with(|registry| registry.leave_shared(key)) {
+            self.say_left(1);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use crate::context::Context;
-use crate::error::{Error, Name, Operation};
+use crate::error::{DeviceName, Error, Operation};
 use crate::sys::{ForkStatus, Functions, ibv_device};
 use crate::{Errno, Guid};
 
@@ -89,7 +89,7 @@ impl DeviceList {
         }
         self.iter()
             .find(|device| device.name() == name)
-            .ok_or_else(|| Error::NoSuchDevice { name: Name::new(name) })
+            .ok_or_else(|| Error::NoSuchDevice { name: DeviceName::new(name) })
     }
 }
 
@@ -162,7 +162,7 @@ impl Device<'_> {
         match NonNull::new(raw) {
             // SAFETY: just opened, and nobody else closes it.
             Some(raw) => Ok(unsafe { Context::from_raw(self.list.functions, raw) }),
-            None => Err(Error::Open { device: Name::new(self.name()), errno: Errno::last() }),
+            None => Err(Error::Open { device: DeviceName::new(self.name()), errno: Errno::last() }),
         }
     }
 }

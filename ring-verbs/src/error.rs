@@ -3,9 +3,10 @@
 use core::fmt;
 
 use crate::Errno;
+use crate::queue_pair::Rejection;
 use crate::sys::LoadError;
 
-/// Why something that is not on the way of a message failed.
+/// Why something failed. How a request ended is told by its completion, by a [`Failure`](crate::Failure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +22,7 @@ pub enum Error {
     #[error("no RDMA device has the name {name}: `rdma link` lists those that are there")]
     NoSuchDevice {
         /// As it was asked for, cut to what a name can have.
-        name: Name,
+        name: DeviceName,
     },
     /// The kernel's device file cannot be opened.
     #[error(
@@ -29,7 +30,7 @@ pub enum Error {
     )]
     Open {
         /// The device.
-        device: Name,
+        device: DeviceName,
         /// Why not.
         errno: Errno,
     },
@@ -116,6 +117,9 @@ pub enum Error {
         /// What was to be done.
         operation: Operation,
     },
+    /// A request was not posted.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
     /// Anything else that the driver or the kernel refuses.
     #[error("{operation}: {errno}{}", advice(*.operation, *.errno))]
     Refused {
@@ -144,7 +148,9 @@ impl Error {
     /// The error number, where the system gave one.
     pub fn errno(&self) -> Option<Errno> {
         match *self {
-            Self::Open { errno, .. } | Self::Refused { errno, .. } => Some(errno),
+            Self::Open { errno, .. }
+            | Self::Refused { errno, .. }
+            | Self::Rejected(Rejection::Driver(errno)) => Some(errno),
             Self::LockedMemory { .. } => Some(Errno(libc::ENOMEM)),
             _ => None,
         }
@@ -259,12 +265,12 @@ impl fmt::Display for Operation {
 
 /// A device's name: at most 63 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct DeviceName {
     bytes: [u8; 63],
     length: u8,
 }
 
-impl Name {
+impl DeviceName {
     pub(crate) fn new(name: &str) -> Self {
         let mut end = name.len().min(63);
         while !name.is_char_boundary(end) {
@@ -281,13 +287,13 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for DeviceName {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(self.as_str())
     }
 }
 
-impl fmt::Debug for Name {
+impl fmt::Debug for DeviceName {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), to)
     }

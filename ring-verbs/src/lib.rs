@@ -16,6 +16,7 @@ mod device;
 mod domain;
 mod errno;
 mod error;
+mod fixed;
 mod flight;
 mod free_list;
 mod gid;
@@ -46,11 +47,13 @@ pub use deadline::Deadline;
 pub use device::{Device, DeviceList, prepare_for_fork};
 pub use domain::ProtectionDomain;
 pub use errno::Errno;
-pub use error::{Error, Name, Operation};
+pub use error::{DeviceName, Error, Operation};
 pub use gid::{Gid, GidEntry, Guid};
 #[cfg(feature = "std")]
 pub use handshake::{Connection, Endpoint, EndpointError, HandshakeError};
-pub use memory::{ExposedRegion, Memory, MemoryRegion, PageMemory, Pages, Refused, RemoteMemory, RingMemory};
+pub use memory::{
+    ExposedRegion, Memory, MemoryRegion, MemoryRejected, PageMemory, Pages, RemoteMemory, RingMemory,
+};
 pub use pool::{Pool, PoolOptions, Slab};
 pub use port::Port;
 pub use queue_pair::{

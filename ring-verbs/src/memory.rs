@@ -73,14 +73,14 @@ impl<M> Registration<M> {
         base: NonNull<u8>,
         bytes: usize,
         access: AccessFlags,
-    ) -> Result<Self, Refused<M>> {
+    ) -> Result<Self, MemoryRejected<M>> {
         if let Err(error) = check(access) {
-            return Err(Refused { memory, error });
+            return Err(MemoryRejected { memory, error });
         }
         // Devices differ, and so does the kernel by the address.
         if bytes == 0 {
             let error = Error::of(Operation::Register, Errno(libc::EINVAL));
-            return Err(Refused { memory, error });
+            return Err(MemoryRejected { memory, error });
         }
         let functions = domain.domain.open.functions;
         // SAFETY: the memory is there until the registration is given back.
@@ -91,7 +91,7 @@ impl<M> Registration<M> {
                 domain: ManuallyDrop::new(Arc::clone(&domain.domain)),
                 memory: ManuallyDrop::new(memory),
             }),
-            None => Err(Refused { memory, error: why(Errno::last(), bytes) }),
+            None => Err(MemoryRejected { memory, error: why(Errno::last(), bytes) }),
         }
     }
 
@@ -119,7 +119,7 @@ impl<M> Registration<M> {
     }
 
     /// Has other rights from now on. Where that fails the registration is ended.
-    fn change_access(self, access: AccessFlags) -> Result<Self, Refused<Option<M>>> {
+    fn change_access(self, access: AccessFlags) -> Result<Self, MemoryRejected<Option<M>>> {
         let result = check(access).and_then(|()| {
             let change = self.domain.open.functions.ibv_rereg_mr;
             let (raw, flags) = (self.raw.as_ptr(), ReregMrFlags::CHANGE_ACCESS);
@@ -131,7 +131,7 @@ impl<M> Registration<M> {
         // After an error of the command the region may be used no more, but is to be given back.
         match result {
             Ok(()) => Ok(self),
-            Err(error) => Err(Refused { memory: self.end(), error }),
+            Err(error) => Err(MemoryRejected { memory: self.end(), error }),
         }
     }
 
@@ -157,16 +157,16 @@ impl<M> Drop for Registration<M> {
 /// Memory that could not be registered, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct Refused<M> {
+pub struct MemoryRejected<M> {
     /// It comes back as it was.
     pub memory: M,
     /// Why.
     pub error: Error,
 }
 
-impl<M> From<Refused<M>> for Error {
-    fn from(refused: Refused<M>) -> Self {
-        refused.error
+impl<M> From<MemoryRejected<M>> for Error {
+    fn from(rejected: MemoryRejected<M>) -> Self {
+        rejected.error
     }
 }
 

@@ -249,9 +249,12 @@ impl<B> Pair<B> {
     fn leave(&mut self) {
         self.send.leave();
         self.send_queue.say_left(1);
-        if let Receives::Own(queue) = &self.receive {
-            queue.leave();
-            self.receive_queue.say_left(1);
+        match &self.receive {
+            Receives::Own(queue) => {
+                queue.leave();
+                self.receive_queue.say_left(1);
+            }
+            Receives::Shared(queue) => self.receive_queue.leave_shared(queue.flight().key()),
         }
     }
 

@@ -34,6 +34,9 @@ use crate::sys::{self, SrqAttrMask, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_
 /// Its receives end in the completion queues of the queue pairs, in any order. When one of these is driven to error,
 /// the receives stay with the others; a receive that was under way ends with an error.
 ///
+/// A completion queue has room for all of its receives from the first queue pair that uses both until the last one is
+/// dropped and a poll has found the completion queue empty.
+///
 /// ```no_run
 /// # let context = ring_verbs::Context::open("rxe0")?;
 /// # let domain = ring_verbs::ProtectionDomain::new(&context)?;

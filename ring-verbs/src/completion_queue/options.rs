@@ -16,6 +16,7 @@ use super::{CompletionChannel, CompletionQueue, CompletionTarget, Registry, Shar
 use crate::Errno;
 use crate::context::Context;
 use crate::error::{Error, Operation};
+use crate::fixed::Fixed;
 use crate::lock::Lock;
 use crate::sync::AtomicU64;
 use crate::sys::{self, CqCreateFlags, CqInitAttrMask, CqWcFlags, ibv_cq, ibv_cq_init_attr_ex, ibv_wc};
@@ -143,13 +144,13 @@ impl CompletionQueueOptions {
         unsafe { (*raw.as_ptr()).cq_context = Arc::as_ptr(&shared).cast_mut().cast() };
         // There are never more in it.
         let batch = self.batch.min(room.max(1)) as usize;
-        let zeroed: Vec<ibv_wc> = (0..batch).map(|_| ibv_wc::default()).collect();
+        let zeroed = (0..batch).map(|_| ibv_wc::default()).collect();
         Ok(CompletionQueue {
             shared: CompletionTarget(shared),
             raw: raw.as_ptr(),
             queues: vec![Registry::nobodys()],
             shared_queues: Vec::new(),
-            polled: zeroed.into_boxed_slice(),
+            polled: Fixed::new(zeroed),
             batch: c_int::try_from(batch).unwrap_or(c_int::MAX),
             given: None,
             is_stamped: self.timestamps.is_some(),

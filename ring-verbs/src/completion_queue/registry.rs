@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 
 use crate::error::Error;
 use crate::flight::Flight;
@@ -27,9 +28,7 @@ const QUEUES_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Registry<B> {
     places: Vec<Place<B>>,
-    /// Shared receive queues whose receives may end here. They stay: what they have in flight may be in the completion
-    /// queue also when the last queue pair is gone.
-    shared: Vec<SharedQueue<B>>,
+    shared: Vec<SharedPlace<B>>,
     /// Completions that queues have claimed: more than there are, where it may overflow.
     claimed: u64,
     /// Completions in all.
@@ -44,6 +43,18 @@ struct Place<B> {
     generation: u16,
     /// What the queue has claimed.
     depth: u32,
+}
+
+/// A shared receive queue whose receives may end here. It has claimed room for all of them.
+#[derive(Debug)]
+struct SharedPlace<B> {
+    queue: SharedQueue<B>,
+    /// Queue pairs that use it and end here, and those that are about to be made.
+    users: u32,
+    /// Whether there was one, so that something may be in the completion queue when all are gone.
+    was_used: bool,
+    /// Whether nobody has used it since [`Registry::mark_unused`].
+    is_marked: bool,
 }
 
 impl<B> Registry<B> {
@@ -112,13 +123,66 @@ impl<B> Registry<B> {
         Ok(queue)
     }
 
-    /// Enters a shared receive queue, if it is not here yet, with room for all of its receives.
+    /// Enters a shared receive queue for a queue pair that is about to be made, with room for all of its receives if it is
+    /// not here yet.
     pub(crate) fn enter_shared(&mut self, queue: &SharedQueue<B>) -> Result<(), Error> {
-        if !self.shared.iter().any(|known| known.key() == queue.key()) {
-            self.claim(queue.depth())?;
-            self.shared.push(Arc::clone(queue));
+        if let Some(place) = self.shared_place(queue.key()) {
+            place.users += 1;
+            place.is_marked = false;
+            return Ok(());
         }
+        self.claim(queue.depth())?;
+        self.shared.push(SharedPlace {
+            queue: Arc::clone(queue),
+            users: 1,
+            was_used: false,
+            is_marked: false,
+        });
         Ok(())
+    }
+
+    /// A queue pair for which a shared receive queue was entered is there.
+    pub(crate) fn use_shared(&mut self, key: u32) {
+        if let Some(place) = self.shared_place(key) {
+            place.was_used = true;
+        }
+    }
+
+    /// A queue pair for which a shared receive queue was entered is gone, or was not made; whether it was the last, so that
+    /// the room is to be had back once the completion queue was seen empty. It is at once where there never was any.
+    pub(crate) fn leave_shared(&mut self, key: u32) -> bool {
+        let Some(place) = self.shared_place(key) else { return false };
+        place.users -= 1;
+        let (users, was_used) = (place.users, place.was_used);
+        if users == 0 && !was_used {
+            // Whoever leaves has it as well: so it does not end here.
+            drop(self.remove_shared(|place| place.queue.key() == key));
+        }
+        users == 0 && was_used
+    }
+
+    /// Marks the shared receive queues that no queue pair uses any more; whether there are any.
+    pub(crate) fn mark_unused(&mut self) -> bool {
+        self.shared.iter_mut().for_each(|place| place.is_marked = place.users == 0);
+        self.shared.iter().any(|place| place.is_marked)
+    }
+
+    /// Takes out those that were marked and not used since: the completion queue was seen empty meanwhile. They are for the
+    /// caller to drop, as in [`Self::remove`].
+    #[must_use]
+    pub(crate) fn remove_marked(&mut self) -> Vec<SharedQueue<B>> {
+        self.remove_shared(|place| place.is_marked)
+    }
+
+    fn shared_place(&mut self, key: u32) -> Option<&mut SharedPlace<B>> {
+        self.shared.iter_mut().find(|place| place.queue.key() == key)
+    }
+
+    fn remove_shared(&mut self, is_over: impl Fn(&SharedPlace<B>) -> bool) -> Vec<SharedQueue<B>> {
+        let (over, kept): (Vec<_>, _) = mem::take(&mut self.shared).into_iter().partition(is_over);
+        self.shared = kept;
+        over.iter().for_each(|place| self.unclaim(place.queue.depth()));
+        over.into_iter().map(|place| place.queue).collect()
     }
 
     /// Takes a queue out of which nothing can come any more. It is for the caller to drop, without the lock: buffers of
@@ -132,14 +196,15 @@ impl<B> Registry<B> {
         Some(queue)
     }
 
-    /// Brings a copy up to date: by index, with a queue of nobody in between and up to a power of two.
+    /// Brings a copy up to date: by index, with a queue of nobody in between and up to a power of two. The shared ones are
+    /// added to none.
     pub(crate) fn copy_to(&self, queues: &mut Vec<Queue<B>>, shared: &mut Vec<SharedQueue<B>>) {
         let count = self.places.len().next_power_of_two();
         let nobodys = Self::nobodys();
         let queue = |index| self.places.get(index).and_then(|place: &Place<B>| place.queue.as_ref());
         queues.clear();
         queues.extend((0..count).map(|index| Arc::clone(queue(index).unwrap_or(&nobodys))));
-        shared.clone_from(&self.shared);
+        shared.extend(self.shared.iter().map(|place| Arc::clone(&place.queue)));
     }
 
     /// A queue that nothing is posted to: its key is that of no other, since generations begin with 1.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use ring_core::Region;
 
-use super::{Memory, Refused, Registration, RingMemory};
+use super::{Memory, MemoryRejected, Registration, RingMemory};
 use crate::domain::ProtectionDomain;
 use crate::sys::AccessFlags;
 
@@ -75,17 +75,15 @@ impl<M: Memory> ExposedRegion<M> {
     /// # Errors
     ///
     /// [`Error::RemoteWithoutLocal`](crate::Error::RemoteWithoutLocal), or as [`MemoryRegion::new`](crate::MemoryRegion::new).
-    pub fn new(domain: &ProtectionDomain, mut memory: M, access: AccessFlags) -> Result<Self, Refused<M>> {
+    pub fn new(
+        domain: &ProtectionDomain,
+        mut memory: M,
+        access: AccessFlags,
+    ) -> Result<Self, MemoryRejected<M>> {
         let (base, bytes) = memory.parts();
         // SAFETY: they are those of the memory, which keeps the promise of the trait.
         let registration = unsafe { Registration::new(domain, memory, base, bytes, access) }?;
         Ok(Self { registration, base, bytes })
-    }
-
-    /// Ends the registration, after which no peer reaches the memory. None where that fails: the memory stays with
-    /// the device for ever.
-    pub fn into_memory(self) -> Option<M> {
-        self.registration.end()
     }
 }
 
@@ -100,7 +98,7 @@ impl<R: Region + Send + 'static> ExposedRegion<RingMemory<R>> {
         domain: &ProtectionDomain,
         region: R,
         access: AccessFlags,
-    ) -> Result<Self, Refused<RingMemory<R>>> {
+    ) -> Result<Self, MemoryRejected<RingMemory<R>>> {
         let (base, bytes) = (region.base(), region.bytes());
         // SAFETY: they are those of the region, which keeps the promise of its trait.
         let registration = unsafe { Registration::new(domain, RingMemory(region), base, bytes, access) }?;
@@ -134,9 +132,30 @@ impl<M> ExposedRegion<M> {
     ///
     /// [`Error::NotSupported`](crate::Error::NotSupported) and others. The registration is ended then, and the memory
     /// comes back; none where that fails too.
-    pub fn change_access(self, access: AccessFlags) -> Result<Self, Refused<Option<M>>> {
+    pub fn change_access(self, access: AccessFlags) -> Result<Self, MemoryRejected<Option<M>>> {
         let Self { registration, base, bytes } = self;
         Ok(Self { registration: registration.change_access(access)?, base, bytes })
+    }
+
+    /// Ends the registration, after which no peer reaches the memory. None where that fails: the memory stays with
+    /// the device for ever.
+    ///
+    /// A region that rings lie in comes back in its [`RingMemory`], with the rings as they are:
+    ///
+    /// ```no_run
+    /// # let context = ring_verbs::Context::open("rxe0")?;
+    /// # let domain = ring_verbs::ProtectionDomain::new(&context)?;
+    /// use ring_core::HeapRegion;
+    /// use ring_verbs::{AccessFlags, ExposedRegion, RingMemory};
+    ///
+    /// let exposed = ExposedRegion::of_region(&domain, HeapRegion::new(4096), AccessFlags::REMOTE_READ)?;
+    /// if let Some(RingMemory(region)) = exposed.into_memory() {
+    ///     drop(region); // nobody reads it any more
+    /// }
+    /// # Ok::<(), ring_verbs::Error>(())
+    /// ```
+    pub fn into_memory(self) -> Option<M> {
+        self.registration.end()
     }
 
     /// Length in bytes.

@@ -10,7 +10,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::{fmt, slice};
 
-use super::{Memory, Refused, Registration};
+use super::{Memory, MemoryRejected, Registration};
 use crate::buffer::{Buffer, Pieces};
 use crate::domain::ProtectionDomain;
 use crate::error::Error;
@@ -48,11 +48,11 @@ impl<M: Memory> MemoryRegion<M> {
     ///
     /// [`Error::LockedMemory`], [`Error::TooMany`] for 4 GiB or more, [`Error::Refused`]; the memory comes back with it.
     /// No memory at all is refused with EINVAL.
-    pub fn new(domain: &ProtectionDomain, mut memory: M) -> Result<Self, Refused<M>> {
+    pub fn new(domain: &ProtectionDomain, mut memory: M) -> Result<Self, MemoryRejected<M>> {
         let (base, length) = memory.parts();
         let Ok(bytes) = u32::try_from(length) else {
             let what = "bytes of a region that is a buffer";
-            return Err(Refused {
+            return Err(MemoryRejected {
                 memory,
                 error: Error::TooMany { what, asked: length as u64, most: u32::MAX.into() },
             });

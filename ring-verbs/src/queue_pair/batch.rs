@@ -11,9 +11,9 @@ use super::kinds::{Rts, Transport};
 use super::rejected::{Rejected, Rejection};
 use super::request::Request;
 use super::{Pair, QueuePair};
-use crate::Errno;
 use crate::buffer::Buffer;
 use crate::completion::Ticket;
+use crate::{Errno, Error};
 
 /// Requests that are posted together. Dropped, they are not posted, and their buffers are dropped.
 ///
@@ -102,4 +102,10 @@ pub struct BatchRejected<B> {
     pub buffers: Vec<Option<B>>,
     /// Why.
     pub errno: Errno,
+}
+
+impl<B> From<BatchRejected<B>> for Error {
+    fn from(rejected: BatchRejected<B>) -> Self {
+        Self::Rejected(Rejection::Driver(rejected.errno))
+    }
 }

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use crate::completion_queue::{Queue, Shared};
+use crate::completion_queue::{Queue, Shared, SharedQueue};
 use crate::error::Error;
 use crate::flight::Flight;
 
@@ -55,6 +55,34 @@ impl<B> Drop for Entered<B> {
     fn drop(&mut self) {
         if !self.is_used {
             drop(self.shared.registry.with(|registry| registry.remove(self.queue.key())));
+        }
+    }
+}
+
+/// Room for the receives of a shared queue, on behalf of one queue pair that uses it, and given back if nothing comes of that.
+pub(super) struct SharedClaim<B> {
+    shared: Arc<Shared<B>>,
+    key: u32,
+    is_used: bool,
+}
+
+impl<B> SharedClaim<B> {
+    pub(super) fn new(shared: &Arc<Shared<B>>, queue: &SharedQueue<B>) -> Result<Self, Error> {
+        shared.registry.with(|registry| registry.enter_shared(queue))?;
+        Ok(Self { shared: Arc::clone(shared), key: queue.key(), is_used: false })
+    }
+
+    /// The queue pair has it from now on.
+    pub(super) fn take(mut self) {
+        self.is_used = true;
+        self.shared.registry.with(|registry| registry.use_shared(self.key));
+    }
+}
+
+impl<B> Drop for SharedClaim<B> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.shared.leave_shared(self.key);
         }
     }
 }

@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-use super::claim::Claim;
+use super::claim::{Claim, SharedClaim};
 use super::direct::{self, Direct, Posting};
 use super::kinds::{Reset, Transport};
 use super::receive::ReceiveQueue;
@@ -104,7 +104,8 @@ impl QueuePairOptions {
     }
 
     /// As [`Self::build`], with receives out of a queue that it shares with other queue pairs. The number of its own
-    /// receives is without effect; those of the shared queue are claimed of `receive` once.
+    /// receives is without effect; those of the shared queue are claimed of `receive` once, for as long as a queue pair uses
+    /// both.
     ///
     /// # Errors
     ///
@@ -121,9 +122,10 @@ impl QueuePairOptions {
         let shared = shared.shared();
         domain.domain.open.same_as(&shared.domain().open, Operation::CreateQueuePair)?;
         let sends = Claim::new(send, self.sends)?;
-        receive.registry.with(|registry| registry.enter_shared(shared.flight()))?;
+        let claim = SharedClaim::new(receive, shared.flight())?;
         let made = self.make::<T, B>(domain, send, receive, shared.as_raw())?;
         let sends = sends.enter(made.number())?;
+        claim.take();
         let receives = Receives::Shared(ManuallyDrop::new(Arc::clone(shared)));
         Ok(made.finish(self, sends.take(), receives, send, receive))
     }

@@ -1,8 +1,10 @@
 //! Why a request was not posted.
 
-use crate::Errno;
+use crate::{Errno, Error};
 
 /// A request that was not posted. The buffer comes back.
+///
+/// Where nothing is to be done with the buffer, `?` makes an [`Error`] of it, which drops the buffer.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 #[non_exhaustive]
@@ -11,6 +13,12 @@ pub struct Rejected<B> {
     pub buffer: B,
     /// Why.
     pub reason: Rejection,
+}
+
+impl<B> From<Rejected<B>> for Error {
+    fn from(rejected: Rejected<B>) -> Self {
+        Self::Rejected(rejected.reason)
+    }
 }
 
 /// Why a request was not posted.

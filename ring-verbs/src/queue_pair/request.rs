@@ -161,9 +161,9 @@ impl Request<Ud> {
         request
     }
 
-    /// A value that comes with the receiver's completion.
-    pub fn immediate(self, immediate: u32) -> Self {
-        self.with_immediate(WrOpcode::SEND_WITH_IMM, immediate)
+    /// As [`Self::send_to`], with a value that comes with the receiver's completion.
+    pub fn send_to_with_immediate(handle: &AddressHandle, queue_pair: u32, key: u32, immediate: u32) -> Self {
+        Self::send_to(handle, queue_pair, key).with_immediate(WrOpcode::SEND_WITH_IMM, immediate)
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! # Safety
 //!
-//! The links of the chain point at each other and at their own pieces, and stay in their box. A buffer is in the
-//! flight before the device has its request, and comes out only if the device has refused it.
+//! The links of the chain point at each other and at their own pieces, and stay where they are. They are the queue's own,
+//! and borrowed for moments only, by way of the same pointers. A buffer is in the flight before the device has its
+//! request, and comes out only if the device has refused it.
 #![allow(unsafe_code)]
 
 mod alone;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -23,6 +23,7 @@ use crate::Errno;
 use crate::buffer::{Buffer, PieceList, Pieces, piece_list};
 use crate::completion::{Opcode, Ticket};
 use crate::deadline::Deadline;
+use crate::fixed::Fixed;
 use crate::flight::{Entry, Flight, Poster};
 use crate::sys::{SendFlags, ibv_context, ibv_qp, ibv_send_wr, ibv_sge};
 
@@ -51,7 +52,7 @@ pub(super) struct SendQueue<B> {
     reason: Rejection,
     /// Which request of a lone post the driver names as bad; null until it does.
     bad: *mut ibv_send_wr,
-    links: Box<[Link]>,
+    links: Fixed<Link>,
     /// Links in front that the device has not got.
     filled: usize,
     pieces_max: usize,
@@ -102,7 +103,7 @@ impl<B> SendQueue<B> {
             aside: None,
             reason: Rejection::Full,
             bad: ptr::null_mut(),
-            links: (0..capacities.batch.max(1)).map(link).collect(),
+            links: Fixed::new((0..capacities.batch.max(1)).map(link).collect()),
             filled: 0,
             pieces_max: capacities.pieces.max(1) as usize,
             max_inline: capacities.max_inline,
@@ -185,7 +186,7 @@ impl<B> SendQueue<B> {
     /// Whether a request can be added to the chain.
     #[inline(always)]
     pub(super) fn has_room(&mut self) -> bool {
-        self.filled < self.links.len() && self.poster.has_room()
+        self.filled < self.links.count() && self.poster.has_room()
     }
 
     /// The flags of the request at a position: of each so many positions the last has a completion of its own.
@@ -203,7 +204,7 @@ impl<B> SendQueue<B> {
 
     #[cold]
     fn why_full(&self) -> Rejection {
-        if self.filled == self.links.len() { Rejection::BatchFull } else { Rejection::Full }
+        if self.filled == self.links.count() { Rejection::BatchFull } else { Rejection::Full }
     }
 
     /// Adds a request with a buffer to the chain.
@@ -216,8 +217,9 @@ impl<B> SendQueue<B> {
             return Err(Rejected { buffer, reason: self.why_full() });
         }
         let most = self.pieces_max;
-        let link = &mut self.links[self.filled];
-        let mut added = Pieces::new(&mut link.list);
+        // SAFETY: nobody else has borrowed the pieces.
+        let list = unsafe { &mut (*self.links.at(self.filled)).list };
+        let mut added = Pieces::new(list);
         buffer.add_pieces(&mut added);
         let (pieces, holds_a_word) = (added.count(), added.holds_a_word());
         if pieces > most {
@@ -256,8 +258,9 @@ impl<B> SendQueue<B> {
         if length > self.max_inline {
             return Err(Rejection::TooLong { bytes: bytes.len(), most: self.max_inline });
         }
-        let link = &mut self.links[self.filled];
-        let mut added = Pieces::new(&mut link.list);
+        // SAFETY: nobody else has borrowed the pieces.
+        let list = unsafe { &mut (*self.links.at(self.filled)).list };
+        let mut added = Pieces::new(list);
         added.add(bytes.as_ptr(), length, 0);
         let pieces = added.count();
         Ok(self.fill(request, None, pieces, SendFlags::INLINE))
@@ -288,12 +291,17 @@ impl<B> SendQueue<B> {
         // SAFETY: no post of the request is under way: it is not shared between threads.
         let prepared = unsafe { *request.raw() };
         let flags = self.signal(flags | request.flags(), position);
-        let (before, links) = self.links.split_at_mut(self.filled);
-        let Link { wr, list, .. } = &mut links[0];
-        write_request(wr, &prepared, flags, list, pieces);
-        wr.wr_id = self.poster.wr_id(position);
-        if let Some(last) = before.last_mut() {
-            last.wr.next = wr;
+        let link = self.links.at(self.filled);
+        // SAFETY: the link is there.
+        let wr = unsafe { &raw mut (*link).wr };
+        // SAFETY: as above.
+        let list = unsafe { &raw mut (*link).list };
+        let wr_id = self.poster.wr_id(position);
+        // SAFETY: nobody else has borrowed the request.
+        write_request(unsafe { &mut *wr }, &prepared, wr_id, flags, list, pieces);
+        if let Some(before) = self.filled.checked_sub(1) {
+            // SAFETY: as above.
+            unsafe { (*self.links.at(before)).wr.next = wr };
         }
         self.filled += 1;
         self.poster.look_closer();
@@ -319,18 +327,20 @@ impl<B> SendQueue<B> {
             return Ok(());
         }
         self.poster.publish();
+        // SAFETY: the first link is there.
+        let first = unsafe { &raw mut (*self.links.first()).wr };
         let mut bad = ptr::null_mut();
         let code = match self.direct {
-            Some(direct) if direct.takes(&self.links[..self.filled]) => {
+            Some(direct) if direct.takes(self.chain()) => {
                 // Where it is sound, a failure means that none was taken; soft-RoCE's may have queued them.
                 if direct.is_sound() {
-                    bad = &raw mut self.links[0].wr;
+                    bad = first;
                 }
                 // SAFETY: the queue pair is there, and so are the links, until the call returns.
-                unsafe { direct.post(&self.links[..self.filled]) }
+                unsafe { direct.post(self.chain()) }
             }
             // SAFETY: the queue pair is there, and so is the chain, until the call returns.
-            _ => unsafe { post_send(pair, &raw mut self.links[0].wr, &raw mut bad) },
+            _ => unsafe { post_send(pair, first, &raw mut bad) },
         };
         if code == 0 {
             self.filled = 0;
@@ -340,6 +350,12 @@ impl<B> SendQueue<B> {
         self.refused(code, bad, returned)
     }
 
+    /// What is in the chain.
+    fn chain(&self) -> &[Link] {
+        // SAFETY: so many are filled, and nobody writes to them meanwhile.
+        unsafe { slice::from_raw_parts(self.links.first(), self.filled) }
+    }
+
     #[cold]
     fn refused(
         &mut self,
@@ -347,12 +363,13 @@ impl<B> SendQueue<B> {
         bad: *mut ibv_send_wr,
         mut returned: impl FnMut(Option<B>),
     ) -> Result<(), Errno> {
-        let filled = core::mem::take(&mut self.filled);
-        self.go_alone();
+        let filled = self.filled;
         // Where the driver names none as the bad one, all may be in flight, and completions bring them back: soft-RoCE's
         // does so where it has queued the requests and could not say so to the kernel. The next post's call says it.
         let is_bad = |link: &Link| ptr::eq(&raw const link.wr, bad);
-        let taken = self.links[..filled].iter().position(is_bad).unwrap_or(filled);
+        let taken = self.chain().iter().position(is_bad).unwrap_or(filled);
+        self.filled = 0;
+        self.go_alone();
         for _ in taken..filled {
             // SAFETY: the driver has refused the newest ones, from the bad one on.
             let entry = unsafe { self.poster.take_back() };
@@ -391,17 +408,19 @@ unsafe fn post_send(pair: *mut ibv_qp, wr: *mut ibv_send_wr, bad: *mut *mut ibv_
     unsafe { post(pair, wr, bad) }
 }
 
-/// All of a request but its number. There are at most [`PIECES_MAX`](crate::PIECES_MAX) pieces, in the list's front.
+/// All of a request. There are at most [`PIECES_MAX`](crate::PIECES_MAX) pieces, in the list's front.
 #[inline(always)]
 fn write_request(
     wr: &mut ibv_send_wr,
     prepared: &ibv_send_wr,
+    wr_id: u64,
     flags: SendFlags,
-    list: &mut PieceList,
+    list: *mut PieceList,
     pieces: usize,
 ) {
+    wr.wr_id = wr_id;
     wr.next = ptr::null_mut();
-    wr.sg_list = list.as_mut_ptr().cast();
+    wr.sg_list = list.cast();
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "there are few pieces")]
     let count = pieces as c_int;
     wr.num_sge = count;

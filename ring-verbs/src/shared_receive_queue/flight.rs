@@ -61,7 +61,7 @@ impl Place {
 
 impl<B> SharedFlight<B> {
     /// For `depth` receives, at most [`DEPTH_MAX`].
-    pub(super) fn new(depth: u32) -> Self {
+    pub(crate) fn new(depth: u32) -> Self {
         Self {
             key: next_key(),
             entries: (0..depth).map(|_| Cell::new(None)).collect(),

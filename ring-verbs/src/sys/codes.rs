@@ -273,6 +273,15 @@ impl Mtu {
     }
 }
 
+impl fmt::Display for WcStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(_) => formatter.write_str(self.description()),
+            None => write!(formatter, "{}: {}", self.description(), self.0),
+        }
+    }
+}
+
 impl WcStatus {
     /// What happened, in a few words.
     #[must_use]

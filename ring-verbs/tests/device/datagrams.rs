@@ -19,7 +19,7 @@ fn sends_arrive() {
     let (mut a, mut b) = (ready(), ready());
     b.post_receive(rig.pool.take().unwrap()).unwrap();
     let handle = AddressHandle::new(&rig.domain, &rig.route()).unwrap();
-    let request = Request::send_to(&handle, b.number(), KEY).immediate(5);
+    let request = Request::send_to_with_immediate(&handle, b.number(), KEY, 5);
     drop(handle);
     a.post(&request, rig.slab(b"datagram")).unwrap();
     let completions = rig::completions(&mut queue, 2);

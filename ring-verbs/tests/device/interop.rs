@@ -25,6 +25,7 @@ pub(crate) const TESTS: Tests = &[
     ("send_bw", || both("send_bw", &[&[], &["-s", "64", "-I", "64"], &["--events", "-b", "1"]], "MiB/s")),
     ("examples_on_two_devices", examples_on_two_devices),
     ("mr_cost", mr_cost),
+    ("two_threads", two_threads),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -177,5 +178,15 @@ fn mr_cost() {
     let (has_succeeded, said) = Program::start(&path, &["-d", &device, "-n", "5", "-m", "4"]).end();
     assert!(has_succeeded, "{said}");
     assert_eq!(said.lines().count(), 1 + 6, "4 KiB to 4 MiB: {said}");
+    print!("{said}");
+}
+
+fn two_threads() {
+    let Some(path) = example("two_threads") else { return };
+    let device = device_name().expect("a device");
+    let (has_succeeded, said) = Program::start(&path, &["-d", &device, "-n", "3000"]).end();
+    assert!(has_succeeded, "{said}");
+    assert!(said.contains("write 3000 failed: REM_ACCESS_ERR"), "{said}");
+    assert!(said.contains(" 3000 done, 1 failed, "), "{said}");
     print!("{said}");
 }

@@ -14,6 +14,7 @@ pub(crate) const TESTS: Tests = &[
     ("two_pairs_take_from_one_queue", two_pairs_take_from_one_queue),
     ("a_low_queue_makes_an_event", a_low_queue_makes_an_event),
     ("what_no_message_took_comes_back", what_no_message_took_comes_back),
+    ("one_queue_after_the_other_needs_the_room_of_one", one_queue_after_the_other_needs_the_room_of_one),
 ];
 
 fn two_pairs_take_from_one_queue() {
@@ -90,4 +91,33 @@ fn what_no_message_took_comes_back() {
     let mut buffers = shared.into_buffers().expect("nobody uses it");
     buffers.sort_by_key(|buffer| buffer[0]);
     assert_eq!(buffers.iter().map(|buffer| buffer[0]).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
+fn one_queue_after_the_other_needs_the_room_of_one() {
+    let rig = Rig::new();
+    let mut sends = rig.completion_queue::<Slab>(8);
+    let mut queue = rig.completion_queue::<Slab>(16);
+    let capacity = queue.capacity();
+    for round in 0..100_u8 {
+        // As many receives as the completion queue holds.
+        let mut shared = SharedReceiveQueue::new(&rig.domain, capacity, 1).unwrap();
+        let a = QueuePairOptions::new(1, 0).build(&rig.domain, &sends, &sends).unwrap();
+        let b = QueuePairOptions::new(1, 0).build_shared(&rig.domain, &sends, &queue, &shared).unwrap();
+        let (mut a, b) = rig.connect::<Rc, _>(a, b);
+        shared.post_receive(rig.pool.take().unwrap()).unwrap();
+        shared.post_receive(rig.pool.take().unwrap()).unwrap();
+        a.post(&Request::send(), rig.slab(&[round])).unwrap();
+        completions(&mut sends, 1);
+        if round % 2 == 0 {
+            let received = completions(&mut queue, 1);
+            assert_eq!(received[0].buffer.as_ref().unwrap()[0], round);
+        }
+        drop(b);
+        drop(shared);
+        // A message that was not polled went with them: its completion, where the device leaves it, is of nobody.
+        assert!(queue.poll().unwrap().is_none());
+        drop(a);
+        assert!(sends.poll().unwrap().is_none());
+        assert_eq!(rig.pool.out(), 0);
+    }
 }

@@ -98,6 +98,7 @@ impl Scripted {
         verbs.context.async_fd = -1;
         verbs.context.ops.post_send = Some(calls::post::post_send);
         verbs.context.ops.post_recv = Some(calls::post::post_recv);
+        verbs.context.ops.post_srq_recv = Some(calls::post::post_srq_recv);
         verbs.context.ops.poll_cq = Some(calls::completion_queue::poll_cq);
         let device = Box::new(Device { verbs, state: Mutex::new(State::default()) });
         let device = NonNull::from(Box::leak(device));

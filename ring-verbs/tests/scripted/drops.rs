@@ -48,7 +48,7 @@ fn program() -> Program {
 }
 
 /// Calls `action` with every order of the numbers below `count`.
-fn orders(count: usize, action: &mut impl FnMut(&[usize])) {
+pub(crate) fn orders(count: usize, action: &mut impl FnMut(&[usize])) {
     fn place(order: &mut Vec<usize>, count: usize, action: &mut impl FnMut(&[usize])) {
         if order.len() == count {
             return action(order);

@@ -11,6 +11,7 @@ mod refusals;
 mod registering;
 mod reregistering;
 mod rig;
+mod shared;
 mod stamps;
 mod table;
 mod thread_domains;

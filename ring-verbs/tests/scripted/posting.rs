@@ -1,7 +1,7 @@
 //! Posts, and posts that the driver refuses.
 
 use ring_verbs::sys::{SendFlags, WcStatus, WrOpcode};
-use ring_verbs::{Errno, Failure, Rejection, RemoteMemory, Request};
+use ring_verbs::{Errno, Error, Failure, Rejection, RemoteMemory, Request};
 
 use crate::device::{Answer, Bad, Refusal};
 use crate::rig::{Rig, numbers, options};
@@ -100,11 +100,16 @@ fn a_refused_request_comes_back_with_the_reason() {
         let rejected = pair.post(&Request::send(), rig.buffer(1)).unwrap_err();
         assert_eq!(rejected.reason, Rejection::Driver(Errno(libc::ENOMEM)));
         assert_eq!(rejected.buffer.number(), 1);
+        drop(rejected);
 
         rig.device.refuse(refusal);
         let rejected = pair.post_receive(rig.buffer(2)).unwrap_err();
         assert_eq!(rejected.reason, Rejection::Driver(Errno(libc::ENOMEM)));
         assert_eq!(rejected.buffer.number(), 2);
+        let error = Error::from(rejected);
+        assert_eq!(error.errno(), Some(Errno(libc::ENOMEM)));
+        assert_eq!(error.to_string(), Rejection::Driver(Errno(libc::ENOMEM)).to_string());
+        assert_eq!(rig.alive(), 0, "an error keeps no buffer");
 
         rig.device.refuse(refusal);
         let reason = pair.post_inline(&Request::send(), b"inline").unwrap_err();

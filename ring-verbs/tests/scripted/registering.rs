@@ -8,8 +8,11 @@
 use core::ptr::NonNull;
 use std::sync::Arc;
 
+use ring_core::{HeapRegion, Region};
 use ring_verbs::sys::AccessFlags;
-use ring_verbs::{Errno, Error, ExposedRegion, Memory, MemoryRegion, Operation, ProtectionDomain};
+use ring_verbs::{
+    Errno, Error, ExposedRegion, Memory, MemoryRegion, Operation, ProtectionDomain, RingMemory,
+};
 
 use crate::device::{Answer, Call, Kind, Scripted};
 
@@ -46,6 +49,24 @@ impl Setting {
 
     fn alive(&self) -> usize {
         Arc::strong_count(&self.alive) - 1
+    }
+}
+
+/// A region of rings that is counted while it is there.
+#[derive(Debug)]
+struct CountedRegion {
+    region: HeapRegion,
+    _alive: Arc<()>,
+}
+
+// SAFETY: as that of the heap.
+unsafe impl Region for CountedRegion {
+    fn base(&self) -> NonNull<u8> {
+        self.region.base()
+    }
+
+    fn bytes(&self) -> usize {
+        self.region.bytes()
     }
 }
 
@@ -137,4 +158,31 @@ fn memory_comes_back_when_its_registration_ends() {
     assert_eq!((memory.bytes[0], setting.device.state().count(Kind::Region)), (7, 0));
     drop(memory);
     assert_eq!(setting.alive(), 0);
+}
+
+#[test]
+fn a_region_that_was_exposed_comes_back_once_no_peer_reaches_it() {
+    for is_kept in [false, true] {
+        let setting = setting();
+        let region = CountedRegion { region: HeapRegion::new(4096), _alive: Arc::clone(&setting.alive) };
+        let base = region.base();
+        let exposed = ExposedRegion::of_region(&setting.domain, region, AccessFlags::REMOTE_READ).unwrap();
+        exposed.write(5, b"rings");
+        if is_kept {
+            setting.device.answer(Call::Deregister, Answer::errno(libc::EBUSY));
+            assert!(exposed.into_memory().is_none());
+            assert_eq!((setting.alive(), setting.device.state().count(Kind::Region)), (1, 1), "it is there");
+            continue;
+        }
+        let RingMemory(region) = exposed.into_memory().unwrap();
+        assert_eq!(setting.device.state().count(Kind::Region), 0);
+        assert_eq!((region.base(), setting.alive()), (base, 1), "the same memory");
+        // And again, as it was.
+        let exposed = ExposedRegion::of_region(&setting.domain, region, AccessFlags::REMOTE_READ).unwrap();
+        let mut bytes = [0; 5];
+        exposed.read(5, &mut bytes);
+        assert_eq!(&bytes, b"rings");
+        drop(exposed);
+        assert_eq!(setting.alive(), 0);
+    }
 }

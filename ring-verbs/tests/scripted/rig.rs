@@ -58,6 +58,12 @@ impl Rig {
         Tracked { bytes: Box::new([number, 0xaa, 0x55]), _alive: Arc::clone(&self.alive) }
     }
 
+    /// What the device knows the completion queue by.
+    pub(crate) fn queue_number(&self) -> u32 {
+        // SAFETY: the queue is there, and nobody writes this.
+        unsafe { (*self.queue.as_raw()).handle }
+    }
+
     /// Buffers that are somewhere.
     pub(crate) fn alive(&self) -> usize {
         Arc::strong_count(&self.alive) - 1

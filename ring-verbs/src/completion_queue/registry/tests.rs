@@ -1,7 +1,8 @@
 //! What is claimed of a completion queue.
 
-use super::Registry;
+use super::{Registry, SharedQueue};
 use crate::error::Error;
+use crate::shared_receive_queue::SharedFlight;
 
 #[test]
 fn what_was_claimed_beyond_the_room_is_given_back_too() {
@@ -33,4 +34,26 @@ fn a_queue_that_may_overflow_needs_no_size() {
     assert_eq!(registry.needed(), 60);
     registry.resize(60);
     assert_eq!(registry.claim(1), Err(Error::CompletionQueueFull { room: 0, needed: 1 }));
+}
+
+#[test]
+fn a_shared_queue_is_entered_once_and_taken_out_when_nobody_uses_it() {
+    let mut registry = Registry::<()>::new(10, false);
+    let [queue, other] = [6, 6].map(|depth| SharedQueue::new(SharedFlight::new(depth)));
+    registry.enter_shared(&queue).unwrap();
+    registry.enter_shared(&queue).unwrap();
+    assert_eq!(registry.claimed, 6);
+    assert_eq!(registry.enter_shared(&other), Err(Error::CompletionQueueFull { room: 4, needed: 6 }));
+    registry.use_shared(queue.key());
+    assert!(!registry.leave_shared(queue.key()), "there is another");
+    assert!(!registry.mark_unused());
+    assert!(registry.leave_shared(queue.key()));
+    assert!(registry.mark_unused());
+    // Somebody comes, and goes, while the completion queue is looked at.
+    registry.enter_shared(&queue).unwrap();
+    assert!(registry.leave_shared(queue.key()));
+    assert_eq!((registry.remove_marked().len(), registry.claimed), (0, 6), "it was not seen empty since");
+    assert!(registry.mark_unused());
+    assert_eq!((registry.remove_marked().len(), registry.claimed), (1, 0));
+    assert!(!registry.leave_shared(queue.key()), "it is not there");
 }

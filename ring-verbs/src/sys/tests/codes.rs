@@ -1,4 +1,5 @@
 use std::format;
+use std::string::ToString;
 
 use crate::sys::{AccessFlags, EventType, LinkLayer, Mtu, NodeType, QpAttrMask, WcStatus, ibv_gid, ibv_wc};
 
@@ -17,7 +18,9 @@ fn every_status_and_every_event_has_a_description_of_its_own() {
         let same = WcStatus::NAMED.iter().filter(|(_, other)| other.description() == status.description());
         assert_eq!(same.count(), 1, "{name}");
         assert_ne!(status.description(), unknown, "{name}");
+        assert_eq!(status.to_string(), status.description());
     }
+    assert_eq!(WcStatus(99).to_string(), format!("{}: 99", unknown));
     let unknown = EventType(u32::MAX).description();
     for (name, event) in EventType::NAMED {
         let same = EventType::NAMED.iter().filter(|(_, other)| other.description() == event.description());

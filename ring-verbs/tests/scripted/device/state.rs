@@ -31,6 +31,7 @@ pub(crate) enum Call {
     StartPoll,
     NextPoll,
     EndPoll,
+    CreateSharedQueue,
     ModifySharedQueue,
     DestroySharedQueue,
     NextEvent,
@@ -99,7 +100,9 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Posted {
     pub(crate) wr_id: u64,
+    /// 0 of a shared receive: which one takes it is not known yet.
     pub(crate) queue_pair: u32,
+    /// As above.
     pub(crate) completion_queue: u32,
     /// None of a receive.
     pub(crate) opcode: Option<WrOpcode>,

@@ -8,7 +8,7 @@
 use core::ffi::c_int;
 use core::ptr;
 
-use ring_verbs::sys::{SendFlags, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_sge};
+use ring_verbs::sys::{SendFlags, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_sge, ibv_srq};
 
 use super::code;
 use crate::device::{Bad, Posted, Refusal, Scripted};
@@ -17,7 +17,8 @@ use crate::heap;
 /// A request of either kind.
 trait WorkRequest: Copy {
     fn next(&self) -> *mut Self;
-    fn posted(&self, pair: *mut ibv_qp) -> Posted;
+    /// `queue_pair` is null of a shared receive.
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted;
 }
 
 impl WorkRequest for ibv_send_wr {
@@ -25,11 +26,11 @@ impl WorkRequest for ibv_send_wr {
         self.next
     }
 
-    fn posted(&self, pair: *mut ibv_qp) -> Posted {
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted {
         // SAFETY: the pair is there, and so is its queue.
-        let completion_queue = unsafe { (*(*pair).send_cq).handle };
+        let completion_queue = unsafe { (*(*queue_pair).send_cq).handle };
         let (opcode, flags) = (Some(self.opcode), self.send_flags);
-        posted(pair, self.wr_id, completion_queue, opcode, flags, self.sg_list, self.num_sge)
+        posted(queue_pair, self.wr_id, completion_queue, opcode, flags, self.sg_list, self.num_sge)
     }
 }
 
@@ -38,11 +39,11 @@ impl WorkRequest for ibv_recv_wr {
         self.next
     }
 
-    fn posted(&self, pair: *mut ibv_qp) -> Posted {
-        // SAFETY: the pair is there, and so is its queue.
-        let completion_queue = unsafe { (*(*pair).recv_cq).handle };
+    fn posted(&self, queue_pair: *mut ibv_qp) -> Posted {
+        // SAFETY: the pair is there, if it is not null, and so is its queue.
+        let completion_queue = unsafe { queue_pair.as_ref().map_or(0, |pair| (*pair.recv_cq).handle) };
         let flags = SendFlags::SIGNALED;
-        posted(pair, self.wr_id, completion_queue, None, flags, self.sg_list, self.num_sge)
+        posted(queue_pair, self.wr_id, completion_queue, None, flags, self.sg_list, self.num_sge)
     }
 }
 
@@ -55,8 +56,8 @@ fn posted(
     list: *mut ibv_sge,
     count: c_int,
 ) -> Posted {
-    // SAFETY: the pair is there.
-    let queue_pair = unsafe { (*pair).qp_num };
+    // SAFETY: the pair is there, if it is not null.
+    let queue_pair = unsafe { pair.as_ref() }.map_or(0, |pair| pair.qp_num);
     let count = usize::try_from(count).expect("not negative");
     // SAFETY: the list has so many pieces.
     let pieces = unsafe { core::slice::from_raw_parts(list, count) }.to_vec();
@@ -70,8 +71,7 @@ fn posted(
 }
 
 /// Takes a list of requests, as far as it is to.
-fn post<W: WorkRequest>(pair: *mut ibv_qp, mut next: *mut W, bad: *mut *mut W) -> c_int {
-    let device = device_of!(pair);
+fn post<W: WorkRequest>(device: Scripted, pair: *mut ibv_qp, mut next: *mut W, bad: *mut *mut W) -> c_int {
     heap::of_the_device(|| {
         let mut state = device.state();
         state.rings += 1;
@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn post_send(
     list: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    post(pair, list, bad)
+    post(device_of!(pair), pair, list, bad)
 }
 
 pub(crate) unsafe extern "C" fn post_recv(
@@ -115,5 +115,13 @@ pub(crate) unsafe extern "C" fn post_recv(
     list: *mut ibv_recv_wr,
     bad: *mut *mut ibv_recv_wr,
 ) -> c_int {
-    post(pair, list, bad)
+    post(device_of!(pair), pair, list, bad)
+}
+
+pub(crate) unsafe extern "C" fn post_srq_recv(
+    queue: *mut ibv_srq,
+    list: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    post(device_of!(queue), ptr::null_mut(), list, bad)
 }

@@ -24,7 +24,9 @@ pub(crate) unsafe extern "C" fn create_qp(
     // SAFETY: the attributes are there.
     let ibv_qp_init_attr { send_cq, recv_cq, srq, qp_type, .. } = unsafe { attributes.read() };
     // SAFETY: all of them are there.
-    let uses = unsafe { vec![(*domain).handle, (*send_cq).handle, (*recv_cq).handle] };
+    let mut uses = unsafe { vec![(*domain).handle, (*send_cq).handle, (*recv_cq).handle] };
+    // SAFETY: as above, where there is one.
+    uses.extend(unsafe { srq.as_ref() }.map(|queue| queue.handle));
     let handle = state.make(Kind::QueuePair, uses);
     // SAFETY: the domain is there.
     let context = unsafe { (*domain).context };

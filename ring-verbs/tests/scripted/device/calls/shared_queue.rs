@@ -1,4 +1,4 @@
-//! Shared receive queues, which nobody posts to here.
+//! Shared receive queues; [posting](super::post) to them is beside the other posts.
 //!
 //! # Safety
 //!
@@ -9,14 +9,18 @@ use core::ffi::c_int;
 
 use ring_verbs::sys::{SrqAttrMask, ibv_pd, ibv_srq, ibv_srq_attr, ibv_srq_init_attr};
 
-use super::{code, set_errno};
+use super::{code, null, set_errno};
 use crate::device::{Call, Kind, Scripted};
 
 pub(crate) unsafe extern "C" fn create_srq(domain: *mut ibv_pd, _: *mut ibv_srq_init_attr) -> *mut ibv_srq {
     let device = device_of!(domain);
+    let mut state = device.state();
+    if let Some(answer) = state.answer(Call::CreateSharedQueue) {
+        return null(answer);
+    }
     // SAFETY: the domain is there.
     let (context, uses) = unsafe { ((*domain).context, vec![(*domain).handle]) };
-    let handle = device.state().make(Kind::SharedQueue, uses);
+    let handle = state.make(Kind::SharedQueue, uses);
     Box::into_raw(Box::new(ibv_srq { context, pd: domain, handle, ..ibv_srq::default() }))
 }
 
