@@ -3,7 +3,7 @@
 mod models;
 pub(crate) mod mutants;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -90,7 +90,8 @@ pub(crate) fn explore(
     jobs.sort_by_key(|(_, name)| place_from_slowest(name));
     let work = |(models, name): &(&Models, &str)| {
         let begin = Instant::now();
-        let output = models.command(cargo_test, &[name]).stderr(Stdio::null()).output();
+        // A panic while another one unwinds ends the process, and what the runner has captured until then is lost.
+        let output = models.command(cargo_test, &[name]).arg("--nocapture").output();
         output.map(|output| (output, begin.elapsed().as_secs_f64()))
     };
 
@@ -98,7 +99,7 @@ pub(crate) fn explore(
     at_once(&jobs, work, |(models, name), ended| {
         let (output, seconds) =
             ended.with_context(|| format!("cannot start {}", models.program.display()))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let [said, complained] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         progress(format_args!(""));
         if output.status.success() && said.contains("1 passed;") {
             explored.passed += 1;
@@ -106,7 +107,7 @@ pub(crate) fn explore(
         } else {
             explored.failed += 1;
             let end = output.status;
-            report(&format!("FAILED {seconds:6.1} s  {}: {name}\n{}\n{end}", models.name, said.trim_end()))?;
+            report(&format!("FAILED {seconds:6.1} s  {}: {name}\n{said}\n{complained}\n{end}", models.name))?;
         }
         progress(format_args!("{} of {} models", explored.passed + explored.failed, jobs.len()));
         Ok(())
