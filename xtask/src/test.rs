@@ -5,13 +5,10 @@ mod sanitizer;
 mod verbs_cost;
 
 use core::time::Duration;
-use std::panic::resume_unwind;
 use std::process::{Command, ExitCode};
-use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
-use rustix::process::nice;
 
 use crate::loom::{self, mutants};
 use crate::say::say;
@@ -48,37 +45,21 @@ impl Args {
 /// Runs every step, also after one has failed, and ends with a line `N passed, N failed, N skipped`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let (mut tests, mut models) = (Summary::new(&workspace), Summary::new(&workspace));
-    // Tests sleep and wait for each other; the models, which only reckon, take what that leaves of the processors.
-    thread::scope(|scope| {
-        let run_models = scope.spawn(|| run_models(&mut models));
-        run_tests(&mut tests, args)?;
-        run_models.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })?;
+    let mut summary =
+        Summary { workspace: &workspace, is_long: args.long, rows: Vec::new(), total: Counts::default() };
 
-    tests.rows.append(&mut models.rows);
-    tests.total += models.total;
-    tests.print()?;
-    Ok(if tests.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn run_tests(summary: &mut Summary<'_>, args: &Args) -> Result<()> {
-    summary.is_long = args.long;
-    let native = native(summary.workspace, args.long);
-    summary.step("unit, integration and doc tests", Ok(native), &[], &[])?;
+    summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[], &[])?;
+    summary.models()?;
+    summary.mutants()?;
     for sanitizer in [&THREAD, &ADDRESS] {
-        let command = sanitizer.tests(summary.workspace);
+        let command = sanitizer.tests(&workspace);
         summary.step(&sanitizer.title(), command, sanitizer.tests_left_out, sanitizer.crates_left_out)?;
     }
     summary.verbs_cost()?;
-    summary.verbs(args.is_vm_mandatory)
-}
+    summary.verbs(args.is_vm_mandatory)?;
 
-/// In a thread of its own, whose processes all yield to those of the tests.
-fn run_models(summary: &mut Summary<'_>) -> Result<()> {
-    nice(19)?;
-    summary.models()?;
-    summary.mutants()
+    summary.print()?;
+    Ok(if summary.total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The only step that soaks: the others would take hours. It does so in the code that users run.
@@ -131,11 +112,7 @@ struct Summary<'a> {
     total: Counts,
 }
 
-impl<'a> Summary<'a> {
-    fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, is_long: false, rows: Vec::new(), total: Counts::default() }
-    }
-
+impl Summary<'_> {
     /// Runs a test runner to its end; in its place stands the reason where it cannot run here.
     fn step(
         &mut self,

@@ -16,8 +16,8 @@ use super::Mutant;
 use crate::loom::models::{Models, is_slow};
 use crate::source::folder_of;
 
-/// A model that says nothing for so long has not noticed, also where tests go before it.
-const BOUND: Duration = Duration::from_secs(600);
+/// A model that says nothing for so long has not noticed.
+const BOUND: Duration = Duration::from_secs(180);
 
 /// How the models took it.
 #[derive(Debug, PartialEq, Eq)]
