@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
@@ -50,6 +51,33 @@ impl From<Captured> for Outcome {
     fn from(captured: Captured) -> Self {
         if captured.success { Self::Passed } else { Self::Failed(captured.output) }
     }
+}
+
+/// Does the work of each job, as many at once as there are processors, in their order, and hands on what came of each as
+/// it ends. No further one is begun after an error there.
+pub(crate) fn at_once<J: Sync, R: Send>(
+    jobs: &[J],
+    work: impl Fn(&J) -> R + Sync,
+    mut ended: impl FnMut(&J, R) -> Result<()>,
+) -> Result<()> {
+    let queue = Mutex::new(jobs.iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (send, results) = mpsc::channel();
+    let worker = &|send: mpsc::Sender<_>| {
+        while let Some(job) = next() {
+            if send.send((job, work(job))).is_err() {
+                break;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism()?.get() {
+            let send = send.clone();
+            scope.spawn(move || worker(send));
+        }
+        drop(send);
+        results.into_iter().try_for_each(|(job, result)| ended(job, result))
+    })
 }
 
 /// Runs commands for one named step, with a progress line where somebody watches.

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Summary { workspace: &workspace, is_long: args.long, rows: Vec::new(), total: Counts::default() };
 
     summary.step("unit, integration and doc tests", Ok(native(&workspace, args.long)), &[], &[])?;
-    summary.step("loom models", Ok(loom::models(&workspace, None)), &[], &[])?;
+    summary.models()?;
     summary.mutants()?;
     for sanitizer in [&THREAD, &ADDRESS] {
         let command = sanitizer.tests(&workspace);
@@ -99,6 +99,12 @@ fn device_tests(workspace: &Workspace) -> Result<Command> {
     Ok(command)
 }
 
+/// A step that could not even judge.
+fn broken(name: &str, error: &anyhow::Error) -> Result<Counts> {
+    say(format_args!("{name} FAILED\n\n{error:#}\n\n"))?;
+    Ok(Counts { failed: 1, ..Counts::default() })
+}
+
 struct Summary<'a> {
     workspace: &'a Workspace,
     is_long: bool,
@@ -143,19 +149,28 @@ impl Summary<'_> {
         Ok(())
     }
 
+    fn models(&mut self) -> Result<()> {
+        let name = "loom models";
+        let begin = Instant::now();
+        let report = |line: &str| if line.starts_with("ok") { Ok(()) } else { say(format_args!("{line}\n")) };
+        let counts = match loom::explore(&loom::cargo_test(self.workspace, None), |_| true, report) {
+            Ok(explored) => Counts { passed: explored.passed, failed: explored.failed, skipped: 0 },
+            Err(error) => broken(name, &error)?,
+        };
+        self.add(name, counts, begin.elapsed().as_secs_f64(), &[]);
+        Ok(())
+    }
+
     /// Some of the orderings, weakened: `cargo xtask loom --mutants` has them all.
     fn mutants(&mut self) -> Result<()> {
         let name = "orderings weakened, some of each ring";
         let begin = Instant::now();
         let report =
             |line: &str| if line.starts_with("killed") { Ok(()) } else { say(format_args!("{line}\n")) };
-        let models = loom::models(self.workspace, None);
+        let models = loom::cargo_test(self.workspace, None);
         let counts = match mutants::run(self.workspace, &models, None, true, report) {
             Ok(tally) => Counts { passed: tally.killed, failed: tally.survived, skipped: 0 },
-            Err(error) => {
-                say(format_args!("{name} FAILED\n\n{error:#}\n\n"))?;
-                Counts { failed: 1, ..Counts::default() }
-            }
+            Err(error) => broken(name, &error)?,
         };
         self.add(name, counts, begin.elapsed().as_secs_f64(), &[]);
         Ok(())

@@ -19,10 +19,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use super::CRATES;
+use super::models::Models;
 use crate::say::progress;
 use crate::source::{self, Access, Source, folder_of};
+use crate::step::at_once;
 use crate::workspace::Workspace;
-use judge::{Fate, Judge};
+use judge::Fate;
 
 /// The word in an ORDERING comment that exempts it.
 const EXEMPT: &str = "Unmodelled:";
@@ -50,10 +52,10 @@ pub(crate) struct Tally {
 }
 
 /// Weakens each ordering in the files whose path has `only` in it, or with `quick` one of each sort in each folder, and
-/// reports on each in a line.
+/// reports on each in a line. The models pass as they are: who calls this has run them.
 pub(crate) fn run(
     workspace: &Workspace,
-    models: &Command,
+    cargo_test: &Command,
     only: Option<&str>,
     quick: bool,
     mut report: impl FnMut(&str) -> Result<()>,
@@ -67,25 +69,19 @@ pub(crate) fn run(
     }
     mutants.retain(|mutant| only.is_none_or(|only| mutant.to_string().contains(only)));
     ensure!(!mutants.is_empty(), "no ordering found to weaken");
-    let mut judges = Judge::all(models)?;
-    judges.retain(|judge| mutants.iter().any(|mutant| mutant.library == judge.name));
-    for judge in &judges {
-        let untouched = judge.untouched(models, quick)?;
-        ensure!(
-            untouched == Fate::Survived,
-            "a model of {} fails as it is: run `cargo xtask loom`",
-            judge.name
-        );
-    }
+    let models = Models::build(cargo_test)?;
+    let judge = |mutant: &Mutant| -> Result<(Fate, f64)> {
+        let begin = Instant::now();
+        let own = models.iter().find(|models| models.name == mutant.library);
+        let own = own.with_context(|| format!("{} has no models", mutant.library))?;
+        Ok((judge::judge(mutant, own, cargo_test)?, begin.elapsed().as_secs_f64()))
+    };
 
     let mut tally = Tally { exempt, ..Tally::default() };
-    for (index, mutant) in mutants.iter().enumerate() {
-        progress(format_args!("mutant {} of {}: {mutant}", index + 1, mutants.len()));
-        let begin = Instant::now();
-        let judge = judges.iter().find(|judge| judge.name == mutant.library);
-        let fate =
-            judge.with_context(|| format!("{} has no models", mutant.library))?.judge(mutant, models)?;
-        let seconds = begin.elapsed().as_secs_f64();
+    let mut judged = 0;
+    at_once(&mutants, judge, |mutant, fate| {
+        let (fate, seconds) = fate?;
+        judged += 1;
         progress(format_args!(""));
         match fate {
             Fate::Killed(model) => {
@@ -101,7 +97,10 @@ pub(crate) fn run(
                 report(&format!("NO END    {seconds:6.1} s  {mutant}"))?;
             }
         }
-    }
+        progress(format_args!("{judged} of {} mutants", mutants.len()));
+        Ok(())
+    })?;
+    progress(format_args!(""));
     Ok(tally)
 }
 

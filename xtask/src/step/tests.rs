@@ -53,3 +53,25 @@ fn what_goes_on_speaking_goes_on() {
     let Captured { success, output } = run("speaks", "for n in 1 2 3 4 5 6; do sleep 0.5; echo $n; done");
     assert!(success && output == "1\n2\n3\n4\n5\n6\n", "{output}");
 }
+
+#[test]
+fn each_job_is_done_once_and_none_is_begun_after_an_error() {
+    let jobs: Vec<u32> = (0..100).collect();
+    let mut squares = Vec::new();
+    let collect = |&job: &u32, square| {
+        assert_eq!(square, job * job);
+        squares.push(square);
+        Ok(())
+    };
+    at_once(&jobs, |job| job * job, collect).unwrap();
+    squares.sort_unstable();
+    assert_eq!(squares, jobs.iter().map(|job| job * job).collect::<Vec<_>>());
+
+    let begun = Mutex::new(0);
+    let slow = |_: &u32| {
+        *begun.lock().unwrap() += 1;
+        thread::sleep(Duration::from_millis(10));
+    };
+    assert!(at_once(&jobs, slow, |_, ()| anyhow::bail!("enough")).is_err());
+    assert!(*begun.lock().unwrap() < jobs.len());
+}

@@ -113,8 +113,6 @@ impl Sanitizer {
         let (variable, options) = self.options;
         command.env(variable, format!("{options} suppressions='{}'", suppressions.display()));
         command.env("RUSTC_BOOTSTRAP", "1");
-        // Reports name lines, and builds are quicker for knowing no more.
-        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         command.args(["test", "--lib", "--tests", "--all-features", "--target", TARGET]);
         command.args(self.crates.iter().map(|name| format!("--package={name}")));
         Ok(command)

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use super::*;
 
 /// A program that says what a test runner would.
@@ -24,35 +26,16 @@ fn a_model_that_fails_kills_and_an_end_in_the_middle_as_well() {
 fn a_folder_judges_its_own_and_all_judge_what_has_no_models() {
     let models =
         ["mpmc::tests::deaths::places::a", "mpmc::tests::b", "spsc::tests::c", "word::inner::tests::d"];
-    let judge = Judge {
+    let all = Models {
         name: "ring-core".into(),
         program: PathBuf::new(),
-        models: models.map(str::to_owned).to_vec(),
+        names: models.map(str::to_owned).to_vec(),
     };
-    let judges = |path: &str| judge.models_for(Some(Path::new(path)));
+    let judges = |path: &str| models_for(&all, Path::new(path));
     assert_eq!(judges("mpmc/seat.rs"), [vec![models[1]], vec![models[0]]]);
     assert_eq!(judges("mpmc.rs"), [vec![models[1]], vec![models[0]]]);
     assert_eq!(judges("spsc/producer.rs"), [vec![models[2]], vec![]]);
-    let all = [models[1..].to_vec(), vec![models[0]]];
-    assert_eq!(judges("pair.rs"), all);
-    assert_eq!(judges("word/inner.rs"), all, "models deeper down are not the folder's");
-    assert_eq!(judge.models_for(None), all);
-}
-
-#[test]
-fn each_crate_has_a_program_of_its_own() {
-    let artifact = |folder: &str, executable: &str, test: bool| {
-        format!(
-            r#"{{"manifest_path":"/rings/{folder}/Cargo.toml","profile":{{"test":{test}}},"executable":{executable}}}"#
-        )
-    };
-    let messages = [
-        artifact("ring-core", "null", false),
-        artifact("ring-core", r#""/target/core""#, true),
-        artifact("ring-notify", r#""/target/no-test""#, false),
-        artifact("ring-notify", r#""/target/notify""#, true),
-        r#"{"reason":"build-finished","success":true}"#.into(),
-    ];
-    let expected = [("ring-core", "/target/core"), ("ring-notify", "/target/notify")];
-    assert_eq!(programs(&messages.join("\n")), expected.map(|(name, path)| (name.into(), path.into())));
+    let each = [models[1..].to_vec(), vec![models[0]]];
+    assert_eq!(judges("pair.rs"), each);
+    assert_eq!(judges("word/inner.rs"), each, "models deeper down are not the folder's");
 }
