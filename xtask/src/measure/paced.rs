@@ -8,6 +8,7 @@
 //! |---|---|---|---|
 //! | R1 → A1 | `taken` in Taker::take | `taken` in Giver::wait_until_due | nothing but itself |
 //! | R2 → A2 | `told` in Giver::tell | `told` in Taker::ask | what the peer used |
+//! | R3 → A3 | `told` in Taker::ask | `told` in Giver::give | that it has been read |
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ pub enum Pace {
 const WORDS: usize = 5;
 /// Messages that were taken since the arm was made.
 const TAKEN: usize = 0;
-/// Slices of which the peer has told what it used.
+/// Whether the peer has told what it used of a slice, and the lead has not heard it yet.
 const TOLD: usize = 1;
 /// What it used.
 const USED: [usize; 3] = [2, 3, 4];
@@ -58,13 +59,11 @@ struct Link<R> {
     meter: Meter<R>,
     /// Messages before this slice.
     messages: u64,
-    /// Slices until now, this one included.
-    slices: u64,
 }
 
 impl<R: Region> Link<R> {
     fn new(region: R, meter: Meter<R>) -> Result<Self> {
-        Ok(Self { words: Words::new(region, WORDS)?, meter, messages: 0, slices: 0 })
+        Ok(Self { words: Words::new(region, WORDS)?, meter, messages: 0 })
     }
 
     /// The start of what is measured. A flood is not held up by a call.
@@ -136,13 +135,14 @@ impl<T: Receiver, R: Region> Taker<T, R> {
 
     /// What the peer used, once it has told.
     fn ask(&mut self) -> Usage {
-        self.link.slices += 1;
         // ORDERING: Acquire (A2): acquires what was used; pairs with R2 in Giver::tell.
-        while self.link.words.at(TOLD).load(Ordering::Acquire) != self.link.slices {
+        while self.link.words.at(TOLD).load(Ordering::Acquire) == 0 {
             spin_loop();
         }
         // ORDERING: Relaxed: acquired above.
         let [cpu_ns, switches, syscalls] = USED.map(|word| self.link.words.at(word).load(Ordering::Relaxed));
+        // ORDERING: Release (R3): what was told has been read; pairs with A3 in Giver::give.
+        self.link.words.at(TOLD).store(0, Ordering::Release);
         Usage { cpu_ns, switches, syscalls }
     }
 }
@@ -178,6 +178,11 @@ impl<T: Sender, R: Region> Giver<T, R> {
     /// Sends the messages of a slice.
     #[inline(never)]
     fn give(&mut self, pace: Pace, warm_up: u64, messages: u64) {
+        // What it told of the last slice is not written over: it may be done with this one before the lead looks.
+        // ORDERING: Acquire (A3): the lead has read it; pairs with R3 in Taker::ask.
+        while self.link.words.at(TOLD).load(Ordering::Acquire) != 0 {
+            spin_loop();
+        }
         let gap_ticks = gap_ticks(pace, &self.clock);
         let mut due = self.clock.start();
         let mut begun = Begun::default();
@@ -222,9 +227,8 @@ impl<T: Sender, R: Region> Giver<T, R> {
             // ORDERING: Relaxed: R2 releases it.
             self.link.words.at(word).store(value, Ordering::Relaxed);
         }
-        self.link.slices += 1;
         // ORDERING: Release (R2): publishes what was used; pairs with A2 in Taker::ask.
-        self.link.words.at(TOLD).store(self.link.slices, Ordering::Release);
+        self.link.words.at(TOLD).store(1, Ordering::Release);
     }
 }
 
