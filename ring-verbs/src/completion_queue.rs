@@ -1,9 +1,5 @@
 //! Completion queues: where requests end.
 //!
-//! | edge | from | to |
-//! |---|---|---|
-//! | R1 → A1 | `Shared::say_left` counts a queue that was left | `CompletionQueue::nothing_came`: so it is found |
-//!
 //! # Safety
 //!
 //! The library's queue is destroyed after every queue pair that uses it: each holds it by a reference count. One
@@ -12,6 +8,7 @@
 
 mod adjust;
 mod channel;
+mod departures;
 mod options;
 mod registry;
 mod stamped;
@@ -34,9 +31,10 @@ use crate::fixed::Fixed;
 use crate::flight::Flight;
 use crate::lock::Lock;
 use crate::queue_pair::Posted;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::AtomicU64;
 use crate::sys::{ibv_cq, ibv_wc};
 use channel::Channel;
+use departures::Departures;
 
 /// Where the requests of some queue pairs end. `B` is what their buffers are.
 ///
@@ -125,8 +123,7 @@ pub(crate) struct Shared<B> {
     pub(crate) open: Arc<Open>,
     channel: Option<Arc<Channel>>,
     pub(crate) registry: Lock<Registry<B>>,
-    /// Queues that were left so far.
-    left: AtomicU64,
+    left: Departures,
 }
 
 // SAFETY: the library's verbs can be called from any thread.
@@ -323,16 +320,14 @@ impl<B> CompletionQueue<B> {
 
     /// Whether a queue was left of which not everything was given to the caller.
     fn has_left(&self) -> bool {
-        // ORDERING: Relaxed: only a hint; who acts on it reads again.
-        self.shared.0.left.load(Ordering::Relaxed) != self.reaped
+        self.shared.0.left.are_more_than(self.reaped)
     }
 
     /// After a poll that took nothing out: what queues that were left have in flight, since nothing of theirs is in the
     /// library's queue any more, or nothing can be taken out of it.
     #[cold]
     fn nothing_came(&mut self, count: i32) -> Turn {
-        // ORDERING: Acquire (A1): so many are seen to be left below; pairs with R1 in Shared::say_left.
-        let left = self.shared.0.left.load(Ordering::Acquire);
+        let left = self.shared.0.left.so_far();
         self.learn();
         let is_left = |queue: &Queue<B>| queue.is_left();
         while let Some(index) = self.queues.iter().position(is_left) {
@@ -376,8 +371,7 @@ impl<B> Shared<B> {
 
     /// After queues of it were left.
     pub(crate) fn say_left(&self, queues: u64) {
-        // ORDERING: Release (R1): they were left before; pairs with A1 in CompletionQueue::nothing_came.
-        self.left.fetch_add(queues, Ordering::Release);
+        self.left.say(queues);
     }
 
     /// After a queue pair with receives of a shared queue was destroyed, or was not made after all.

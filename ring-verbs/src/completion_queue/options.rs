@@ -12,6 +12,7 @@ use core::ffi::c_int;
 use core::ptr::{self, NonNull};
 
 use super::channel::Channel;
+use super::departures::Departures;
 use super::{CompletionChannel, CompletionQueue, CompletionTarget, Registry, Shared};
 use crate::Errno;
 use crate::context::Context;
@@ -137,7 +138,7 @@ impl CompletionQueueOptions {
             open: Arc::clone(&context.open),
             channel: self.channel.clone(),
             registry: Lock::new(Registry::new(room, self.can_overflow)),
-            left: AtomicU64::new(0),
+            left: Departures::new(),
             missed: AtomicU64::new(0),
         });
         // SAFETY: nobody else knows the queue yet. The context is what an event comes with; `Shared` stays in its place.
