@@ -1,5 +1,9 @@
 //! Completion queues: where requests end.
 //!
+//! | edge | from | to |
+//! |---|---|---|
+//! | R1 → A1 | `Departures::say` counts a queue that was left | `Departures::so_far`: it is found to be left |
+//!
 //! # Safety
 //!
 //! The library's queue is destroyed after every queue pair that uses it: each holds it by a reference count. One

@@ -1,8 +1,4 @@
 //! How many queues were left so far, so that whoever polls knows when to look for them.
-//!
-//! | edge | from | to |
-//! |---|---|---|
-//! | R1 → A1 | `Departures::say` counts a queue that was left | `Departures::so_far`: it is found to be left |
 
 #[cfg(test)]
 mod tests;
