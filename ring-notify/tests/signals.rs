@@ -16,6 +16,8 @@ const SIGNALS: u64 = 1_000_000;
 /// As many as one waits for at once.
 const SOURCES: usize = 8;
 const SILENCE: Duration = Duration::from_secs(2);
+/// Longer than anybody spins, under a sanitizer too; on a busy machine one such wait may still be too short to sleep.
+const UNTIL_IT_SLEEPS: Duration = Duration::from_millis(200);
 /// One hundredth of the silence.
 const IDLE: Duration = Duration::from_millis(20);
 
@@ -85,9 +87,8 @@ fn is_idle_afterwards(event: Option<Event>) -> Other {
     let (options, strategy) = options(event.clone());
     Other::fork(|| {
         let (mut sender, mut receiver) = ring(&options, strategy);
-        // Where the machine is busy a wait may be over while it still spins.
         while receiver.counters().sleeps == 0 {
-            assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvError::TimedOut));
+            assert_eq!(receiver.recv_timeout(UNTIL_IT_SLEEPS), Err(RecvError::TimedOut));
         }
         event.iter().for_each(|event| (0..SIGNALS).for_each(|_| event.signal()));
         sender.send(1).unwrap();
@@ -120,9 +121,8 @@ fn any_is_idle_afterwards(events: &[Arc<Event>]) -> Other {
             receivers.iter_mut().for_each(|receiver| handles.push(receiver));
             any.wait(&mut handles, Some(timeout))
         };
-        // As above.
         while any.counters().sleeps == 0 {
-            let nothing = wait(&mut any, &mut receivers, Duration::from_millis(1));
+            let nothing = wait(&mut any, &mut receivers, UNTIL_IT_SLEEPS);
             assert_eq!(nothing, Err(WaitAnyError::TimedOut));
         }
         events.iter().for_each(|event| (0..SIGNALS / SOURCES as u64).for_each(|_| event.signal()));
@@ -165,9 +165,8 @@ fn a_million_messages_to_one_who_does_not_read_wake_it_once() {
                 .strategy(strategy)
                 .receiver(broadcast::Consumer::<u64, _>::join(&region).unwrap())
                 .unwrap();
-            // So that it has said that it sleeps, which a short wait on a busy machine does not.
             while receiver.counters().sleeps == 0 {
-                assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvError::TimedOut));
+                assert_eq!(receiver.recv_timeout(UNTIL_IT_SLEEPS), Err(RecvError::TimedOut));
             }
             (0..SIGNALS).for_each(|number| sender.send(number).unwrap());
             let counters = sender.counters();
