@@ -11,6 +11,7 @@ mod common;
 
 use core::hint::spin_loop;
 use core::time::Duration;
+use std::thread;
 use std::time::Instant;
 
 use common::{Peer, TestName, answer, child as start_child, is_long, role, unlocked};
@@ -19,6 +20,9 @@ use ring_core::broadcast::{Consumer, Layout, PopError, Producer};
 use ring_shm::Segment;
 
 const LONG: Duration = Duration::from_secs(20);
+
+/// Of the ring whose consumers are overtaken.
+const DEPTH: u64 = 16;
 
 type Words<const N: usize> = [u64; N];
 
@@ -109,6 +113,10 @@ fn follow_to_the_end<const N: usize>(segment: &Segment) {
     let mut consumer = Consumer::<Words<N>, _>::join_oldest(segment).unwrap();
     assert_eq!(consumer.head(), 0);
     answer("joined");
+    // However slow the producer is, it overtakes one who waits for it.
+    while consumer.lag().unwrap() <= DEPTH {
+        thread::yield_now();
+    }
     let Seen { popped, lost } = follow(&mut consumer, u64::MAX);
     answer(&format!("{popped} {lost}"));
 }
@@ -117,7 +125,7 @@ fn follow_to_the_end<const N: usize>(segment: &Segment) {
 fn overtake<const N: usize>() {
     let bytes = N * 8;
     let name = TestName::new(&format!("broadcast-{bytes}"));
-    let segment = ring::<N>(&name, 16);
+    let segment = ring::<N>(&name, DEPTH);
     let mut producer = Producer::<Words<N>, _>::attach(&segment).unwrap();
     let mut peers = [(); 2].map(|()| Peer::start(start_child(&format!("follow {bytes}"), &name)));
     for peer in &mut peers {
