@@ -17,6 +17,10 @@ pub enum Error {
         limit: usize,
     },
 
+    /// The text is no list of CPUs.
+    #[error("not a list of CPUs: write numbers and ranges with commas between them, as in 0-3,8")]
+    CpuList,
+
     /// The kernel refused to move the thread.
     #[error("cannot pin to CPU {cpu}: {}", pin_remedy(*.source))]
     Pin {

@@ -34,13 +34,27 @@
 extern crate std;
 
 mod clock;
+mod cpu_set;
 mod error;
+#[cfg(test)]
+#[path = "../tests/common/laid_out.rs"]
+#[allow(unreachable_pub, dead_code, reason = "the tests from outside use it too, and more of it")]
+mod laid_out;
 mod pin;
 #[cfg(feature = "std")]
 mod recorder;
+#[cfg(feature = "std")]
+mod topology;
+#[cfg(feature = "std")]
+mod tree;
 
 pub use clock::{Clock, Source};
+pub use cpu_set::{CpuSet, MAX_CPUS};
 pub use error::{Errno, Error};
-pub use pin::{CpuSet, MAX_CPUS, allowed_cpus, current_cpu, pin_to};
+pub use pin::{allowed_cpus, current_cpu, pin_to};
 #[cfg(feature = "std")]
 pub use recorder::{Recorder, Summary};
+#[cfg(feature = "std")]
+pub use topology::{Share, Topology, cgroup_root};
+#[cfg(feature = "std")]
+pub use tree::{Tree, Unread};

@@ -6,50 +6,7 @@
 //! thread's own error number.
 #![allow(unsafe_code)]
 
-use core::fmt;
-
-use crate::{Errno, Error};
-
-/// The number of CPUs that a [`CpuSet`] can hold; CPUs are numbered from 0.
-pub const MAX_CPUS: usize = 8_192;
-
-const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-
-/// A set of CPUs by their number, up to [`MAX_CPUS`].
-///
-/// ```
-/// let allowed = ring_tune::allowed_cpus()?;
-/// assert!(allowed.iter().all(|cpu| cpu < ring_tune::MAX_CPUS));
-/// # Ok::<(), ring_tune::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct CpuSet {
-    /// One bit a CPU, in the layout of the kernel's affinity mask.
-    words: [libc::c_ulong; MAX_CPUS / WORD_BITS],
-}
-
-impl CpuSet {
-    const EMPTY: Self = Self { words: [0; MAX_CPUS / WORD_BITS] };
-    const BYTES: usize = MAX_CPUS / 8;
-
-    fn only(cpu: usize) -> Result<Self, Error> {
-        let mut set = Self::EMPTY;
-        let word = set.words.get_mut(cpu / WORD_BITS).ok_or(Error::CpuOutOfRange { cpu, limit: MAX_CPUS })?;
-        *word = 1 << (cpu % WORD_BITS);
-        Ok(set)
-    }
-
-    /// The CPUs in ascending order; of a running thread there is one at least.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..MAX_CPUS).filter(|cpu| self.words[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1 == 1)
-    }
-}
-
-impl fmt::Debug for CpuSet {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.iter()).finish()
-    }
-}
+use crate::{CpuSet, Errno, Error};
 
 /// Pins the calling thread to one CPU and returns when it runs there.
 ///
@@ -96,7 +53,7 @@ pub fn pin_to(cpu: usize) -> Result<(), Error> {
 /// # Ok::<(), ring_tune::Error>(())
 /// ```
 pub fn allowed_cpus() -> Result<CpuSet, Error> {
-    let mut set = CpuSet::EMPTY;
+    let mut set = CpuSet::new();
     // SAFETY: the pointer and the length describe `set`, any bit pattern of which is valid; 0 is this thread.
     let status = unsafe { libc::sched_getaffinity(0, CpuSet::BYTES, (&raw mut set).cast()) };
     if status == 0 { Ok(set) } else { Err(Error::ReadAffinity { source: last_errno() }) }
@@ -131,6 +88,7 @@ mod tests {
     use std::{format, fs, thread, vec::Vec};
 
     use super::*;
+    use crate::MAX_CPUS;
 
     /// What the kernel says of the calling thread, by another way than the one under test.
     fn allowed_by_proc() -> std::string::String {
@@ -165,15 +123,5 @@ mod tests {
         let absent = MAX_CPUS - 1;
         assert_eq!(pin_to(absent), Err(Error::Pin { cpu: absent, source: Errno::INVAL }));
         assert_eq!(allowed_cpus().unwrap(), before);
-    }
-
-    #[test]
-    fn a_set_holds_the_cpus_of_its_bits() {
-        for cpu in [0, 1, WORD_BITS - 1, WORD_BITS, WORD_BITS + 1, MAX_CPUS - 1] {
-            let set = CpuSet::only(cpu).unwrap();
-            assert_eq!(set.iter().collect::<Vec<_>>(), [cpu]);
-            assert_eq!(format!("{set:?}"), format!("{{{cpu}}}"));
-        }
-        assert_eq!(CpuSet::EMPTY.iter().next(), None);
     }
 }

@@ -1,0 +1,5 @@
+//! Disturbance.
+
+use crate::check::row::Row;
+
+pub(super) const ROWS: &[Row] = &[];

@@ -1,0 +1,5 @@
+//! Frequency.
+
+use crate::check::row::Row;
+
+pub(super) const ROWS: &[Row] = &[];

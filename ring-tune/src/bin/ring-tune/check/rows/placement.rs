@@ -1,0 +1,5 @@
+//! Placement.
+
+use crate::check::row::Row;
+
+pub(super) const ROWS: &[Row] = &[];

@@ -1,0 +1,9 @@
+//! `ring-tune watch`.
+
+/// What to do.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: &Args) -> crate::Result {
+    anyhow::bail!("not there yet")
+}
