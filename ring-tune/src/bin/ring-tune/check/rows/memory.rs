@@ -79,6 +79,7 @@ fn ksm(host: &Host) -> Result<Judged, Unread> {
     let wanted = "0 or 2";
     Ok(match run {
         0 | 2 => Judged::ok(run.to_string(), wanted),
-        _ => Judged::fail(run.to_string(), wanted).change(RUN, "0"),
+        1 => Judged::fail(run.to_string(), wanted).change(RUN, "0"),
+        _ => return Err(Unread::strange(RUN, "is neither 0, 1 nor 2")),
     })
 }

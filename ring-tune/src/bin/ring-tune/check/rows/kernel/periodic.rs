@@ -124,8 +124,9 @@ fn mce_poll(host: &Host) -> Result<Judged, Unread> {
     }
     let path = format!("{folder}/check_interval");
     let interval = host.tree.text(&path)?;
-    Ok(match interval.trim_start_matches("0x").trim_start_matches('0') {
-        "" => Judged::ok("not polled", wanted),
-        _ => Judged::warn(format!("every {interval} s"), wanted).change(path, "0"),
-    })
+    match u64::from_str_radix(interval.trim_start_matches("0x"), 16) {
+        Ok(0) => Ok(Judged::ok("not polled", wanted)),
+        Ok(_) => Ok(Judged::warn(format!("every {interval} s"), wanted).change(path, "0")),
+        Err(_) => Err(Unread::strange(&path, "is no number")),
+    }
 }

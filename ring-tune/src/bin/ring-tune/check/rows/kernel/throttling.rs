@@ -1,5 +1,8 @@
 //! What ends a thread's turn although it has a real-time policy.
 
+#[cfg(test)]
+mod tests;
+
 use ring_tune::{CpuSet, Unread};
 
 use super::is_at_least;

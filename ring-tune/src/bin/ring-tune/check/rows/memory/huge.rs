@@ -1,5 +1,8 @@
 //! Huge pages: those that the kernel makes by itself, and the pools that are reserved.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use ring_tune::Unread;
@@ -114,9 +117,12 @@ impl Switch {
 
 /// The word in brackets of a file that lists all: `always [madvise] never`.
 fn chosen(host: &Host, path: &str) -> Result<String, Unread> {
+    const KNOWN: [&str; 8] =
+        ["always", "madvise", "never", "inherit", "within_size", "advise", "deny", "force"];
     let text = host.tree.text(path)?;
     let word = text.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0));
-    word.map(Into::into).ok_or_else(|| Unread::strange(path, "has no word in brackets"))
+    let word = word.filter(|word| KNOWN.contains(word));
+    word.map(Into::into).ok_or_else(|| Unread::strange(path, "has no known word in brackets"))
 }
 
 /// Sizes by mode, without those that are off: `always for 2048kB`.
@@ -189,16 +195,18 @@ fn pool(host: &Host) -> Result<Judged, Unread> {
     }
     let nodes: BTreeSet<usize> = host.cpus.iter().filter_map(|cpu| host.topology.node(cpu)).collect();
     let is_near = |pool: &Pool| pool.node.is_none_or(|node| nodes.is_empty() || nodes.contains(&node));
-    let near = || pools.iter().filter(|pool| is_near(pool));
-    let parts: Vec<String> = near().filter(|pool| pool.reserved > 0).map(Pool::described).collect();
+    let has_free =
+        |node: usize| pools.iter().any(|pool| pool.free > 0 && pool.node.is_none_or(|at| at == node));
     let lacking: Vec<String> = nodes
         .iter()
-        .filter(|node| !near().any(|pool| pool.node.is_none_or(|at| at == **node) && pool.free > 0))
+        .filter(|node| !has_free(**node))
         .map(|node| format!("none free on node {node}"))
         .collect();
+    let is_shown = |pool: &&Pool| pool.reserved > 0 && (is_near(pool) || !lacking.is_empty());
+    let parts = [lacking.clone(), pools.iter().filter(is_shown).map(Pool::described).collect()].concat();
     Ok(match lacking.is_empty() {
         true => Judged::ok(parts.join(", "), wanted),
-        false => Judged::warn([lacking, parts].concat().join(", "), wanted),
+        false => Judged::warn(parts.join(", "), wanted),
     })
 }
 
