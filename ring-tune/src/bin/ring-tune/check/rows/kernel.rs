@@ -2,11 +2,14 @@
 
 mod periodic;
 mod safety;
+#[cfg(test)]
+mod tests;
 mod throttling;
 mod watchdog;
 
 use ring_tune::{CpuSet, Unread};
 
+use super::present;
 use crate::check::Host;
 use crate::check::row::Row;
 
@@ -22,23 +25,22 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Whether the kernel is at least of that version; not where it does not tell.
-fn is_at_least(host: &Host, version: (u32, u32)) -> bool {
-    let release = host.tree.text("proc/sys/kernel/osrelease").unwrap_or_default();
+fn is_at_least(host: &Host, version: (u32, u32)) -> Result<bool, Unread> {
+    const RELEASE: &str = "proc/sys/kernel/osrelease";
+    let Some(release) = present(host.tree.text(RELEASE))? else { return Ok(false) };
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= version,
-        _ => false,
+        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor) >= version),
+        _ => Err(Unread::strange(RELEASE, "does not begin with a version")),
     }
 }
 
 /// The CPUs that have no tick while one thread runs on them; older kernels write `(null)` for none.
 fn tickless(host: &Host) -> Result<CpuSet, Unread> {
     const NOHZ_FULL: &str = "sys/devices/system/cpu/nohz_full";
-    match host.tree.text(NOHZ_FULL) {
-        Ok(text) if text == "(null)" => Ok(CpuSet::new()),
-        Ok(_) => host.tree.cpus(NOHZ_FULL),
-        Err(error) if error.is_absent() => Ok(CpuSet::new()),
-        Err(error) => Err(error),
+    match present(host.tree.text(NOHZ_FULL))?.as_deref() {
+        None | Some("(null)") => Ok(CpuSet::new()),
+        Some(_) => host.tree.cpus(NOHZ_FULL),
     }
 }
 

@@ -31,7 +31,7 @@ fn stat_interval(host: &Host) -> Result<Judged, Unread> {
     if seconds >= FEWEST {
         return Ok(Judged::ok(format!("{seconds} s"), wanted));
     }
-    if is_at_least(host, (6, 5)) && is_left_alone(host)? {
+    if is_at_least(host, (6, 5))? && is_left_alone(host)? {
         return Ok(Judged::ok(format!("{seconds} s, but not on isolated CPUs"), wanted));
     }
     Ok(Judged::warn(format!("{seconds} s"), wanted).change(INTERVAL, FEWEST.to_string()))
@@ -75,7 +75,7 @@ pub(super) const TIMER_MIGRATION: Row = Row {
     what: "whether idle CPUs pass their timers on to busy ones",
     source: "/proc/sys/kernel/timer_migration",
     profiles: Profile::POLLING,
-    why: "a thread that spins makes its CPU the busy one: timers of others run there, each an interrupt of microseconds",
+    why: "a thread that spins makes its CPU the busy one: timers of others run there, and interrupt it",
     price: "idle CPUs are woken by their own timers and save less power",
     now: "write 0 to /proc/sys/kernel/timer_migration",
     boot: "",
@@ -105,7 +105,7 @@ pub(super) const MCE_POLL: Row = Row {
     profiles: Profile::POLLING,
     why: "each CPU's timer reads the registers of all its banks: tens of microseconds every five minutes, more in a \
           virtual machine, where each read may leave it",
-    price: "corrected errors without an interrupt of their own stay unnoticed, and with them memory that begins to fail",
+    price: "corrected errors without an interrupt of their own stay unnoticed, as of memory that begins to fail",
     now: "write 0 to /sys/devices/system/machinecheck/machinecheck0/check_interval: it holds for all CPUs",
     boot: "mce=ignore_ce, which also turns the interrupts for corrected errors off",
     judge: mce_poll,

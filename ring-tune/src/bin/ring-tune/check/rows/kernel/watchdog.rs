@@ -2,6 +2,7 @@
 
 use ring_tune::Unread;
 
+use super::super::present;
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -30,18 +31,16 @@ fn watchdog(host: &Host) -> Result<Judged, Unread> {
     if host.tree.number(RUNS)? == 0 {
         return Ok(Judged::ok("off", wanted));
     }
-    let mask = match host.tree.cpus(MASK) {
-        Err(error) if error.is_absent() => None,
-        mask => Some(mask?),
-    };
+    let mask = present(host.tree.cpus(MASK))?;
     let watched = mask.as_ref().unwrap_or(host.topology.online()).intersection(host.topology.online());
     let disturbed = watched.intersection(&host.cpus);
     if disturbed.is_empty() {
         return Ok(Judged::ok(format!("on {watched}"), wanted));
     }
-    let is_on =
-        |name: &str| host.tree.number(&format!("proc/sys/kernel/{name}")).is_ok_and(|value| value != 0);
-    let kind = match (is_on("nmi_watchdog"), is_on("soft_watchdog")) {
+    let number = |name: &str| present(host.tree.number(&format!("proc/sys/kernel/{name}")));
+    let [hard, soft] = [number("nmi_watchdog")?, number("soft_watchdog")?];
+    let is_on = |value: Option<i64>| value.is_some_and(|value| value != 0);
+    let kind = match (is_on(hard), is_on(soft)) {
         (true, true) => "hard and soft",
         (true, false) => "hard",
         (false, true) => "soft",

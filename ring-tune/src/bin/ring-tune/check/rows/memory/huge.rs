@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use ring_tune::Unread;
 
+use super::super::present;
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -73,7 +74,7 @@ fn shmem_thp(host: &Host) -> Result<Judged, Unread> {
         _ => Switch::all(host, "shmem_enabled")?,
     };
     let mut actual = described(&switches);
-    let mount = mounted_huge(host).filter(|mode| UNASKED.contains(&mode.as_str()));
+    let mount = mounted_huge(host)?.filter(|mode| UNASKED.contains(&mode.as_str()));
     if let Some(mode) = &mount {
         actual.push_str(&format!(", and huge={mode} for /dev/shm"));
     }
@@ -149,15 +150,13 @@ fn switched_off(mut judged: Judged, switches: &[Switch], modes: &[&str]) -> Judg
 }
 
 /// The option `huge=` of the mount at /dev/shm; proc_pid_mountinfo(5): the last mount at a place covers the others.
-fn mounted_huge(host: &Host) -> Option<String> {
-    let mounts = host.tree.text("proc/self/mountinfo").ok()?;
-    let (_, kind) = mounts
-        .lines()
-        .filter_map(|line| line.split_once(" - "))
-        .filter(|(mount, _)| mount.split(' ').nth(4) == Some("/dev/shm"))
-        .last()?;
-    let options = kind.strip_prefix("tmpfs ")?.rsplit(' ').next()?;
-    options.split(',').find_map(|option| option.strip_prefix("huge=")).map(Into::into)
+fn mounted_huge(host: &Host) -> Result<Option<String>, Unread> {
+    let mounts = present(host.tree.text("proc/self/mountinfo"))?.unwrap_or_default();
+    let mut halves = mounts.lines().filter_map(|line| line.split_once(" - "));
+    let mount = halves.rfind(|(mount, _)| mount.split(' ').nth(4) == Some("/dev/shm"));
+    let options = mount.and_then(|(_, kind)| kind.strip_prefix("tmpfs ")?.rsplit(' ').next());
+    let mut options = options.unwrap_or_default().split(',');
+    Ok(options.find_map(|option| option.strip_prefix("huge=")).map(Into::into))
 }
 
 pub(super) const POOL: Row = Row {

@@ -2,6 +2,7 @@
 
 use ring_tune::Unread;
 
+use super::super::present;
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -59,6 +60,7 @@ const FEWEST_BYTES: u64 = 64 << 20;
 /// proc_pid_limits(5), and capabilities(7) for `CAP_IPC_LOCK`, which no limit binds.
 fn memlock(host: &Host) -> Result<Judged, Unread> {
     const LIMITS: &str = "proc/self/limits";
+    const STATUS: &str = "proc/self/status";
     const CAP_IPC_LOCK: u32 = 14;
     let limits = host.tree.text(LIMITS)?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
@@ -72,9 +74,12 @@ fn memlock(host: &Host) -> Result<Judged, Unread> {
         return Err(Unread::strange(LIMITS, "has a limit of locked memory that is no number"));
     };
     let others = "other users have limits of their own: check as the user who runs the rings";
-    let status = host.tree.text("proc/self/status").unwrap_or_default();
+    let status = present(host.tree.text(STATUS))?.unwrap_or_else(|| "CapEff: 0".into());
     let capabilities = field(&status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    if capabilities.is_some_and(|mask| mask >> CAP_IPC_LOCK & 1 == 1) {
+    let Some(capabilities) = capabilities else {
+        return Err(Unread::strange(STATUS, "has no line of capabilities"));
+    };
+    if capabilities >> CAP_IPC_LOCK & 1 == 1 {
         return Ok(
             Judged::ok(format!("{}, which does not bind CAP_IPC_LOCK", sized(bytes)), wanted).note(others)
         );

@@ -20,7 +20,7 @@ fn judged(release: &str, runtime_us: i64, files: &str) -> Judged {
 
 #[test]
 fn kernels_before_fair_servers_throttle_below_the_period() {
-    for release in ["6.11.9-generic", "5.14.0-427.el9.x86_64", "nonsense", ""] {
+    for release in ["6.11.9-generic", "5.14.0-427.el9.x86_64", "4.18"] {
         assert_eq!(judged(release, 950_000, "").verdict, Verdict::Warn, "{release}");
         assert_eq!(judged(release, 1_000_000, "").verdict, Verdict::Ok, "{release}");
         assert_eq!(judged(release, -1, "").verdict, Verdict::Ok, "{release}");
