@@ -103,8 +103,8 @@ pub(super) const MCE_POLL: Row = Row {
     what: "polling for hardware errors that were corrected",
     source: "/sys/devices/system/machinecheck/machinecheck*/{ignore_ce,check_interval}",
     profiles: Profile::POLLING,
-    why: "each CPU's timer reads the registers of all its banks: tens of microseconds every five minutes, more in a \
-          virtual machine, where each read may leave it",
+    why: "each CPU's timer reads a register of each of its banks, some twenty: microseconds every five minutes, and \
+          more in a virtual machine, where each read may leave it",
     price: "corrected errors without an interrupt of their own stay unnoticed, as of memory that begins to fail",
     now: "write 0 to /sys/devices/system/machinecheck/machinecheck0/check_interval: it holds for all CPUs",
     boot: "mce=ignore_ce, which also turns the interrupts for corrected errors off",

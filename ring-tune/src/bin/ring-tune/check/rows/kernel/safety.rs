@@ -49,10 +49,10 @@ pub(super) const AUDIT: Row = Row {
     what: "auditing of system calls",
     source: "/proc/self/loginuid, /proc/cmdline",
     profiles: Profile::ALL,
-    why: "with rules loaded each system call is looked at on its way in and out: some 100 ns, and more for those that \
-          are recorded",
+    why: "once auditd or a rule has turned it on, each system call of a process that began since is looked at on its \
+          way in and out: some 100 ns, and more for those that are recorded",
     price: "without it there is no trail of who did what",
-    now: "auditctl -s shows whether it is enabled, auditctl -l its rules",
+    now: "auditctl -e 0, for processes that begin later; auditctl -a never,task keeps them out of it",
     boot: "audit=0",
     judge: audit,
 };
@@ -64,6 +64,8 @@ fn audit(host: &Host) -> Result<Judged, Unread> {
     let parameter = host.parameter("audit")?;
     Ok(match parameter.as_deref() {
         Some("0" | "off") => Judged::info("off (audit=0)"),
-        _ => Judged::info("possible").note("costs nothing until rules are loaded: see auditctl -l"),
+        _ => {
+            Judged::info("possible").note("costs nothing until auditd or a rule turns it on: see auditctl -s")
+        }
     })
 }

@@ -6,7 +6,7 @@ mod tests;
 use ring_tune::{CpuSet, Unread};
 
 use super::super::present;
-use super::is_at_least;
+use super::{is_at_least, is_left_alone};
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -41,8 +41,10 @@ fn rt_throttling(host: &Host) -> Result<Judged, Unread> {
     if runtime < 0 || runtime >= period {
         return Ok(Judged::ok("no limit", wanted));
     }
-    let judged = Judged::warn(format!("{runtime} of {period} µs"), wanted).change(RUNTIME, "-1");
-    Ok(judged.note("concerns threads under SCHED_FIFO or SCHED_RR that never sleep, and no others"))
+    let judged = Judged::warn(format!("{runtime} of {period} µs"), wanted)
+        .note("concerns threads under SCHED_FIFO or SCHED_RR that never sleep, and no others");
+    // Where the kernel itself needs the CPUs, the limit is what keeps such a thread from stopping the machine.
+    Ok(if is_left_alone(host)? { judged.change(RUNTIME, "-1") } else { judged })
 }
 
 /// The files are root's, and debugfs need not be mounted: what is not seen is as the kernel starts.

@@ -1,6 +1,6 @@
 use super::rt_throttling;
 use crate::check::finding::{Judged, Verdict};
-use crate::check::{Host, Profile, Target};
+use crate::check::{Change, Host, Profile, Target};
 use crate::laid_out::LaidOut;
 
 /// What the row says of CPUs 2 and 3 of a machine with that kernel, limit, and further files.
@@ -25,6 +25,14 @@ fn kernels_before_fair_servers_throttle_below_the_period() {
         assert_eq!(judged(release, 1_000_000, "").verdict, Verdict::Ok, "{release}");
         assert_eq!(judged(release, -1, "").verdict, Verdict::Ok, "{release}");
     }
+}
+
+#[test]
+fn the_limit_is_lifted_on_isolated_cpus_alone() {
+    assert_eq!(judged("5.14.0", 950_000, "").changes, []);
+    let isolated = judged("5.14.0", 950_000, "=== sys/devices/system/cpu/isolated\n2-3\n");
+    let change = Change { path: "proc/sys/kernel/sched_rt_runtime_us".into(), value: "-1".into() };
+    assert_eq!(isolated.changes, [change]);
 }
 
 #[test]
