@@ -1,0 +1,107 @@
+//! What rows about single CPUs share.
+
+use std::collections::BTreeMap;
+
+use ring_tune::{CpuSet, Unread};
+
+use crate::check::Host;
+
+/// Where the kernel describes CPUs.
+pub(super) const CPU: &str = "sys/devices/system/cpu";
+
+/// What a file says on each of the pinned CPUs, those left out that do not have it.
+///
+/// # Errors
+///
+/// [`Unread`], and [`Unread::Absent`] where none of them has it.
+pub(super) fn texts(host: &Host, file: &str) -> Result<Vec<(usize, String)>, Unread> {
+    let mut texts = vec![];
+    let mut absent = None;
+    for cpu in host.cpus.iter() {
+        match host.tree.text(&path(cpu, file)) {
+            Ok(text) => texts.push((cpu, text)),
+            Err(error) if error.is_absent() => absent = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match absent {
+        Some(error) if texts.is_empty() => Err(error),
+        _ => Ok(texts),
+    }
+}
+
+/// Like [`texts`]; nothing where no CPU has it.
+pub(super) fn texts_if_any(host: &Host, file: &str) -> Result<Vec<(usize, String)>, Unread> {
+    match texts(host, file) {
+        Err(error) if error.is_absent() => Ok(vec![]),
+        other => other,
+    }
+}
+
+/// Where a file of a CPU is.
+pub(super) fn path(cpu: usize, file: &str) -> String {
+    format!("{CPU}/cpu{cpu}/{file}")
+}
+
+/// The CPUs by what they have: `powersave on 0-7,9; performance on 8`.
+pub(super) fn grouped<'a>(values: impl IntoIterator<Item = (usize, &'a str)>) -> String {
+    let mut groups: BTreeMap<&str, CpuSet> = BTreeMap::new();
+    for (cpu, value) in values {
+        // No CPU that is online has a number that is too large for a set.
+        let _ = groups.entry(value).or_default().insert(cpu);
+    }
+    let groups = groups.iter().map(|(value, cpus)| format!("{value} on {cpus}"));
+    groups.collect::<Vec<_>>().join("; ")
+}
+
+/// A list as the kernel's command line has it, where `all` and `N`, the last CPU, are understood too; none for what is
+/// no list. The kernel's admin-guide/kernel-parameters.rst.
+pub(super) fn kernel_list(list: &str, online: &CpuSet) -> Option<CpuSet> {
+    let last = online.iter().last()?.to_string();
+    match list {
+        "all" => Some(online.clone()),
+        _ => list.replace('N', &last).parse().ok(),
+    }
+}
+
+/// The CPUs as the kernel reads masks: hexadecimal, 32 bits between commas, the highest first.
+pub(super) fn mask(cpus: &CpuSet) -> String {
+    let last = cpus.iter().last().unwrap_or(0);
+    let word = |place: usize| -> u32 {
+        (0..32).filter(|bit| cpus.contains(place * 32 + bit)).fold(0, |word, bit| word | 1 << bit)
+    };
+    let highest = last / 32;
+    let rest = (0..highest).rev().map(|place| format!(",{:08x}", word(place)));
+    format!("{:x}{}", word(highest), rest.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_reads_back_as_its_cpus() {
+        for list in ["0", "0-1", "31", "32", "0,63-64", "95", "4-5,130"] {
+            let cpus: CpuSet = list.parse().unwrap();
+            assert_eq!(CpuSet::from_mask(&mask(&cpus)).unwrap(), cpus, "{list}: {}", mask(&cpus));
+        }
+        assert_eq!(mask(&"0-1,32".parse().unwrap()), "1,00000003");
+        assert_eq!(mask(&CpuSet::new()), "0");
+    }
+
+    #[test]
+    fn lists_of_the_command_line_know_all_and_the_last() {
+        let online: CpuSet = "0-7".parse().unwrap();
+        let list = |text| kernel_list(text, &online).map(|cpus| cpus.to_string());
+        assert_eq!(list("all").as_deref(), Some("0-7"));
+        assert_eq!(list("2-N").as_deref(), Some("2-7"));
+        assert_eq!(list("1,3").as_deref(), Some("1,3"));
+        assert_eq!(list("x"), None);
+    }
+
+    #[test]
+    fn equal_values_make_one_group() {
+        let values = [(0, "powersave"), (1, "performance"), (2, "powersave"), (3, "powersave")];
+        assert_eq!(grouped(values), "performance on 1; powersave on 0,2-3");
+    }
+}
