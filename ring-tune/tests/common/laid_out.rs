@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::string::String;
+use std::vec::Vec;
 
 /// A folder that goes with the test.
 pub struct LaidOut(PathBuf);
@@ -22,8 +23,8 @@ impl LaidOut {
         Self(path)
     }
 
-    /// The files of a text in which `=== PATH` stands above the lines of a file, and `=== PATH -> TARGET` is a link.
-    /// With `{0-7}` in the path there are eight of them, and `{}` in lines and targets is the number. What stands
+    /// The files of a text in which `=== PATH` stands above the lines of a file, and `=== PATH -> TARGET` is a link;
+    /// `=== PATH = 02 00` holds bytes, in hexadecimal. With `{0-7}` in the path there are eight of them, and `{}` in lines and targets is the number. What stands
     /// before the first of them says where the files come from.
     pub fn of(text: &str) -> Self {
         let laid_out = Self::new();
@@ -45,9 +46,12 @@ impl LaidOut {
                     if let Some((path, content)) = file.take() {
                         each(path, &content, |path, content| self.write(path, content));
                     }
-                    match head.split_once(" -> ") {
-                        Some((path, target)) => each(path, target, |path, target| self.link(path, target)),
-                        None => file = (!head.is_empty()).then(|| (head, String::new())),
+                    if let Some((path, target)) = head.split_once(" -> ") {
+                        each(path, target, |path, target| self.link(path, target));
+                    } else if let Some((path, bytes)) = head.split_once(" = ") {
+                        each(path, bytes, |path, bytes| self.write(path, from_hexadecimal(bytes)));
+                    } else {
+                        file = (!head.is_empty()).then(|| (head, String::new()));
                     }
                 }
             }
@@ -78,6 +82,10 @@ impl LaidOut {
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+fn from_hexadecimal(bytes: &str) -> Vec<u8> {
+    bytes.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
 /// Once, or for each number of the range in the path.

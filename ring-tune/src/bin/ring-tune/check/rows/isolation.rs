@@ -65,20 +65,23 @@ pub(super) const ROWS: &[Row] = &[
 
 /// A thread that sleeps gives way to others anyway: it is only to be known there, by the row's profiles.
 fn isolated(host: &Host) -> Result<Judged, Unread> {
-    let isolated = host.topology.isolated();
+    let mut isolated = host.topology.isolated().clone();
+    if !host.cpus.is_subset(&isolated) {
+        isolated = isolated.union(&partition::isolated(host)?);
+    }
     if isolated.is_empty() {
         // Whether the kernel tells at all.
         host.tree.text(&format!("{CPU}/isolated"))?;
     }
     let wanted = format!("{} isolated, and another CPU for everything else", host.cpus);
     let actual = if isolated.is_empty() { "none".into() } else { isolated.to_string() };
-    if host.topology.housekeeping().is_empty() {
+    if host.topology.online().is_subset(&isolated) {
         return Ok(Judged::fail(actual, wanted).note("no CPU is left for everything else"));
     }
-    if host.cpus.is_subset(isolated) {
+    if host.cpus.is_subset(&isolated) {
         return Ok(Judged::ok(actual, wanted));
     }
-    Ok(Judged::fail(actual, wanted).list_at_boot(host, "isolcpus=managed_irq,domain,", isolated))
+    Ok(Judged::fail(actual, wanted).list_at_boot(host, "isolcpus=managed_irq,domain,", &isolated))
 }
 
 impl Judged {
@@ -115,8 +118,8 @@ fn nohz_full(host: &Host) -> Result<Judged, Unread> {
     Ok(Judged::fail(actual, wanted).list_at_boot(host, "nohz_full=", &tickless))
 }
 
-/// The kernel's RCU/Design/Expedited-Grace-Periods and kernel-parameters.txt: `nohz_full=` offloads callbacks too. A
-/// kernel that shows no `nohz_full` may be unable to offload any.
+/// The kernel's admin-guide/kernel-parameters.txt: `nohz_full=` offloads callbacks too. A kernel that shows no
+/// `nohz_full` may be unable to offload any.
 fn rcu_offload(host: &Host) -> Result<Judged, Unread> {
     let tickless = tickless(host);
     let parameter = host.parameter("rcu_nocbs")?;

@@ -20,7 +20,7 @@ pub(super) fn texts(host: &Host, file: &str) -> Result<Vec<(usize, String)>, Unr
     for cpu in host.cpus.iter() {
         match host.tree.text(&path(cpu, file)) {
             Ok(text) => texts.push((cpu, text)),
-            Err(error) if error.is_absent() => absent = Some(error),
+            Err(error) if error.is_absent() => absent = absent.or(Some(error)),
             Err(error) => return Err(error),
         }
     }

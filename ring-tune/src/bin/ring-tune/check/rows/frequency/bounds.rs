@@ -52,7 +52,7 @@ pub(super) fn bounds(host: &Host) -> Result<Judged, Unread> {
     for cpu in host.cpus.iter() {
         match Bounds::read(host, cpu) {
             Ok(read) => bounds.push(read),
-            Err(error) if error.is_absent() => absent = Some(error),
+            Err(error) if error.is_absent() => absent = absent.or(Some(error)),
             Err(error) => return Err(error),
         }
     }

@@ -68,7 +68,8 @@ fn listed<'a>(variables: impl Iterator<Item = &'a str>) -> Option<CpuSet> {
     mask
 }
 
+/// It does not look at partitions of cgroups.
 fn by_default(host: &Host) -> CpuSet {
-    let tickless = host.tree.cpus(&format!("{CPU}/nohz_full")).unwrap_or_default();
-    host.topology.isolated().union(&tickless)
+    let [isolated, tickless] = ["isolated", "nohz_full"].map(|file| host.tree.cpus(&format!("{CPU}/{file}")));
+    isolated.unwrap_or_default().union(&tickless.unwrap_or_default())
 }

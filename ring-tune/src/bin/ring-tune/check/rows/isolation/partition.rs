@@ -53,6 +53,17 @@ pub(super) fn partition(host: &Host) -> Result<Judged, Unread> {
     })
 }
 
+/// The CPUs of partitions that are isolated in fact: Linux 6.1 to 6.7 list them nowhere else.
+pub(super) fn isolated(host: &Host) -> Result<CpuSet, Unread> {
+    let Some(root) = cgroup_root(&host.tree)? else { return Ok(CpuSet::new()) };
+    let partitions = partitions(host, &root)?;
+    let isolated = partitions.iter().filter(|partition| partition.state == "isolated");
+    Ok(isolated.fold(CpuSet::new(), |cpus, partition| {
+        let path = format!("{root}/{}/cpuset.cpus.effective", partition.name);
+        cpus.union(&host.tree.cpus(&path).unwrap_or_default())
+    }))
+}
+
 /// All of them, parents first. A cgroup without the controller has no children with it.
 fn partitions(host: &Host, root: &str) -> Result<Vec<Partition>, Unread> {
     let mut found = vec![];
