@@ -18,8 +18,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "bounds of the frequency",
         source: "/sys/devices/system/cpu/cpu*/cpufreq/{scaling_min_freq,scaling_max_freq,cpuinfo_max_freq}",
         profiles: Profile::ALL,
-        why: "below the highest frequency all code runs slower in proportion; between the bounds the frequency \
-              wanders, and every number that is measured wanders along",
+        why: "below the highest frequency all code runs slower in proportion; between the bounds the \
+              frequency wanders, and every number that is measured wanders along",
         price: "power and heat; measured at a fixed frequency, numbers leave out what turbo adds",
         now: "cpupower -c LIST frequency-set --min F --max F",
         boot: "",
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "who chooses the frequency",
         source: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
         profiles: Profile::ALL,
-        why: "after a pause the CPU starts slow, at a third of its frequency or less, and takes up to tens of \
-              milliseconds until it is fast",
+        why: "after a pause the CPU starts slow, at a third of its frequency or less, and takes up to tens \
+              of milliseconds until it is fast",
         price: "power and heat",
         now: "cpupower -c LIST frequency-set -g performance",
         boot: "cpufreq.default_governor=performance on the kernel's command line (Linux 5.9 and later)",
@@ -42,12 +42,15 @@ pub(super) const ROWS: &[Row] = &[
         id: "energy-bias",
         group: Group::Frequency,
         what: "what the processor prefers, speed or savings",
-        source: "/sys/devices/system/cpu/cpu*/{cpufreq/energy_performance_preference,power/energy_perf_bias}, \
+        source: "/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference, \
+                 /sys/devices/system/cpu/cpu*/power/energy_perf_bias, \
                  /sys/devices/system/cpu/intel_pstate/min_perf_pct",
         profiles: Profile::ALL,
-        why: "a processor that is to save energy clocks down while a thread waits, and is slow to clock up again",
+        why: "a processor that is to save energy clocks down while a thread waits, and is slow to clock up \
+              again",
         price: "power and heat",
-        now: "write performance, 0 and 100 to these files; x86_energy_perf_policy performance does the first two",
+        now: "write performance, 0 and 100 to these files; x86_energy_perf_policy performance does the \
+              first two",
         boot: "",
         judge: energy_bias,
     },
@@ -69,8 +72,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "latency that all sleep states must keep",
         source: "/dev/cpu_dma_latency",
         profiles: Profile::ALL,
-        why: "a CPU leaves a deep sleep state after 100 to 400 µs (the kernel's own tables), and only then does the \
-              thread see what it waited for",
+        why: "a CPU leaves a deep sleep state after 100 to 400 µs (the kernel's own tables), and only then \
+              does the thread see what it waited for",
         price: "power and heat on all CPUs, and less room for turbo",
         now: "ring-tune run holds /dev/cpu_dma_latency open while the command runs, and so does tuned",
         boot: "processor.max_cstate=1 and, on Intel, intel_idle.max_cstate=1 on the kernel's command line",
@@ -83,8 +86,8 @@ pub(super) const ROWS: &[Row] = &[
         source: "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, \
                  /sys/devices/system/cpu/cpu*/cpuidle/state*/{name,latency,disable}",
         profiles: Profile::ALL,
-        why: "a CPU leaves a deep sleep state after 100 to 400 µs (the kernel's own tables), and only then does the \
-              thread see what it waited for; one that polls pays when it starts",
+        why: "a CPU leaves a deep sleep state after 100 to 400 µs (the kernel's own tables), and only then \
+              does the thread see what it waited for; one that polls pays when it starts",
         price: "power and heat on these CPUs",
         now: "write the latency in microseconds to pm_qos_resume_latency_us of each CPU",
         boot: "processor.max_cstate=1 and, on Intel, intel_idle.max_cstate=1 on the kernel's command line",

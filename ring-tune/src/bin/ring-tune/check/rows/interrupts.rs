@@ -18,10 +18,13 @@ pub(super) const ROWS: &[Row] = &[
         what: "devices whose interrupts go to the CPUs",
         source: "/proc/irq/*/{smp,effective}_affinity_list, /proc/interrupts",
         profiles: Profile::ALL,
-        why: "each interrupt takes the CPU for some 2 to 10 µs, and a softirq behind it for up to milliseconds",
-        price: "the other CPUs serve the interrupts; a driver may place those of its queues anew on restart",
+        why: "each interrupt takes the CPU for some 2 to 10 µs, and a softirq behind it for up to \
+              milliseconds",
+        price: "the other CPUs serve the interrupts; a driver may place those of its queues anew on \
+                restart",
         now: "write the other CPUs to /proc/irq/N/smp_affinity_list",
-        boot: "irqaffinity=LIST with the other CPUs, isolcpus=managed_irq,LIST for queues that the kernel places",
+        boot: "irqaffinity=LIST with the other CPUs, isolcpus=managed_irq,LIST for queues that the kernel \
+               places",
         judge: affinity::affinity,
     },
     Row {
@@ -30,7 +33,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs that new interrupts go to",
         source: "/proc/irq/default_smp_affinity",
         profiles: Profile::ALL,
-        why: "a device that comes or restarts while the thread runs may send its interrupts to the thread's CPU",
+        why: "a device that comes or restarts while the thread runs may send its interrupts to the \
+              thread's CPU",
         price: "the other CPUs serve new interrupts",
         now: "write the mask of the other CPUs to /proc/irq/default_smp_affinity",
         boot: "irqaffinity=LIST with the other CPUs",
@@ -44,7 +48,8 @@ pub(super) const ROWS: &[Row] = &[
         profiles: Profile::ALL,
         why: "irqbalance moves interrupts every 10 s, onto these CPUs too, whatever was written before",
         price: "interrupts stay where they are, on busy CPUs too",
-        now: "systemctl stop irqbalance, or set IRQBALANCE_BANNED_CPULIST in its configuration and restart it",
+        now: "systemctl stop irqbalance, or set IRQBALANCE_BANNED_CPULIST in its configuration and restart \
+              it",
         boot: "systemctl disable irqbalance",
         judge: balancer::irqbalance,
     },
@@ -54,8 +59,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs of kernel work that is bound to none",
         source: "/sys/devices/virtual/workqueue/cpumask",
         profiles: Profile::ALL,
-        why: "kernel threads with work of anybody (writing back, file systems, networks) run on these CPUs, for \
-              microseconds to milliseconds",
+        why: "kernel threads with work of anybody (writing back, file systems, networks) run on these \
+              CPUs, for microseconds to milliseconds",
         price: "the other CPUs do this work",
         now: "write the mask of the other CPUs to /sys/devices/virtual/workqueue/cpumask",
         boot: "isolcpus=domain,LIST takes the CPUs out of it",

@@ -17,8 +17,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs that the scheduler keeps free",
         source: "/sys/devices/system/cpu/isolated, cpuset.cpus.isolated of the root cgroup",
         profiles: Profile::POLLING,
-        why: "the scheduler may put any task there, which then runs for a slice of some 3 ms before the thread \
-              goes on",
+        why: "the scheduler may put any task there, which then runs for a slice of some 3 ms before the \
+              thread goes on",
         price: "the CPUs serve nobody else, and threads that are to run there must be pinned",
         now: "make a cgroup with cpuset.cpus set to them, and write isolated to its cpuset.cpus.partition",
         boot: "isolcpus=managed_irq,domain,LIST on the kernel's command line",
@@ -30,8 +30,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "partitions of CPUs among cgroups",
         source: "cpuset.cpus.partition of each cgroup",
         profiles: Profile::ALL,
-        why: "a partition that has become invalid isolates nothing, and nobody is told: its CPUs are shared with \
-              every other task",
+        why: "a partition that has become invalid isolates nothing, and nobody is told: its CPUs are \
+              shared with every other task",
         price: "none",
         now: "mend what stands between the brackets, and write isolated to cpuset.cpus.partition again",
         boot: "",
@@ -43,8 +43,10 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs without a tick while one task runs",
         source: "/sys/devices/system/cpu/nohz_full",
         profiles: Profile::POLLING,
-        why: "the tick interrupts a polling thread 100 to 1,000 times a second, for a few microseconds each",
-        price: "each system call on these CPUs takes longer, since the kernel counts time as it enters and leaves",
+        why: "the tick interrupts a polling thread 100 to 1,000 times a second, for a few microseconds \
+              each",
+        price: "each system call on these CPUs takes longer, since the kernel counts time as it enters and \
+                leaves",
         now: "",
         boot: "nohz_full=LIST on the kernel's command line",
         judge: nohz_full,

@@ -91,9 +91,12 @@ fn goes_to(host: &Host, number: &str) -> Result<CpuSet, Unread> {
     })
 }
 
-/// The last word of a line of /proc/interrupts; devices that share an interrupt stand between commas.
+/// The end of a line of /proc/interrupts; devices that share an interrupt stand between commas.
 fn device(source: &Source) -> &str {
-    source.what.rsplit(' ').next().unwrap_or_default()
+    let what = source.what.as_str();
+    let upto_first = what.split_once(", ").map_or(what, |(start, _)| start);
+    let start = upto_first.rfind(' ').map_or(0, |space| space + 1);
+    what.get(start..).unwrap_or_default()
 }
 
 fn named(irqs: &[Placed]) -> String {
@@ -139,5 +142,23 @@ fn absent_is_none<T>(read: Result<Option<T>, Unread>) -> Result<Option<T>, Unrea
     match read {
         Err(error) if error.is_absent() => Ok(None),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_devices_of_a_shared_interrupt_are_named() {
+        let device_of = |what: &str| {
+            let source = Source { name: "16".into(), what: what.into(), counts: vec![] };
+            device(&source).to_owned()
+        };
+        assert_eq!(device_of("IR-PCI-MSI 163844-edge virtio5-output.1"), "virtio5-output.1");
+        let shared = "IO-APIC 16-fasteoi uhci_hcd:usb5, uhci_hcd:usb11, ahci[0000:02:00.0]";
+        assert_eq!(device_of(shared), "uhci_hcd:usb5, uhci_hcd:usb11, ahci[0000:02:00.0]");
+        assert_eq!(device_of(""), "");
+        assert_eq!(device_of("timer"), "timer");
     }
 }
