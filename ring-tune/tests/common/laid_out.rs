@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::string::String;
+use std::vec;
 use std::vec::Vec;
 
 /// A folder that goes with the test.
@@ -23,9 +24,10 @@ impl LaidOut {
         Self(path)
     }
 
-    /// The files of a text in which `=== PATH` stands above the lines of a file, and `=== PATH -> TARGET` is a link;
-    /// `=== PATH = 02 00` holds bytes, in hexadecimal. With `{0-7}` in the path there are eight of them, and `{}` in lines and targets is the number. What stands
-    /// before the first of them says where the files come from.
+    /// The files of a text in which `=== PATH` stands above the lines of a file, and `=== PATH -> TARGET` is a link.
+    /// With `{0-7}` in the path there are eight of them, and `{}` in lines and targets is the number. What stands
+    /// before the first of them says where the files come from. The lines of `=== PATH (hexadecimal)` are those of
+    /// `lspci -x`, as in `10: 00 ff`, up to 16 bytes each.
     pub fn of(text: &str) -> Self {
         let laid_out = Self::new();
         laid_out.add(text);
@@ -44,14 +46,14 @@ impl LaidOut {
                 }
                 Some(head) => {
                     if let Some((path, content)) = file.take() {
-                        each(path, &content, |path, content| self.write(path, content));
+                        match path.strip_suffix(" (hexadecimal)") {
+                            Some(path) => self.write(path, bytes(&content)),
+                            None => each(path, &content, |path, content| self.write(path, content)),
+                        }
                     }
-                    if let Some((path, target)) = head.split_once(" -> ") {
-                        each(path, target, |path, target| self.link(path, target));
-                    } else if let Some((path, bytes)) = head.split_once(" = ") {
-                        each(path, bytes, |path, bytes| self.write(path, from_hexadecimal(bytes)));
-                    } else {
-                        file = (!head.is_empty()).then(|| (head, String::new()));
+                    match head.split_once(" -> ") {
+                        Some((path, target)) => each(path, target, |path, target| self.link(path, target)),
+                        None => file = (!head.is_empty()).then(|| (head, String::new())),
                     }
                 }
             }
@@ -84,8 +86,17 @@ impl LaidOut {
     }
 }
 
-fn from_hexadecimal(bytes: &str) -> Vec<u8> {
-    bytes.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+/// The bytes of a dump; those that it leaves out are zero.
+fn bytes(dump: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 256];
+    for line in dump.lines().filter(|line| !line.trim().is_empty()) {
+        let (at, line) = line.split_once(':').unwrap();
+        let at = usize::from_str_radix(at.trim(), 16).unwrap();
+        for (place, byte) in line.split_whitespace().enumerate() {
+            bytes[at + place] = u8::from_str_radix(byte, 16).unwrap();
+        }
+    }
+    bytes
 }
 
 /// Once, or for each number of the range in the path.

@@ -8,6 +8,7 @@ use super::Target;
 use super::earlier::Earlier;
 use super::profile::Profile;
 use crate::counters::field;
+use crate::say::{plain, warn};
 
 /// What the rows are asked about.
 #[derive(Debug)]
@@ -28,7 +29,11 @@ impl Host {
             None => Tree::live(),
         };
         let earlier = Earlier::read(&tree);
-        let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
+        let (topology, strange) =
+            Topology::read_in_part(&tree).context("cannot tell which CPUs this machine has")?;
+        for unread in strange {
+            warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
+        }
         let cpus = match &target.cpus {
             Some(cpus) => cpus.clone(),
             None => chosen(&tree, &topology)?,

@@ -11,6 +11,8 @@ mod network;
 mod per_cpu;
 mod placement;
 
+use ring_tune::Unread;
+
 use super::row::Row;
 
 /// Those that compare two samples last: the time between the samples has passed meanwhile.
@@ -25,3 +27,12 @@ pub(super) const ALL: &[&[Row]] = &[
     interrupts::ROWS,
     disturbance::ROWS,
 ];
+
+/// What is absent is no error.
+fn present<T>(read: Result<T, Unread>) -> Result<Option<T>, Unread> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

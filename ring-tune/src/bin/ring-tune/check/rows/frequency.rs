@@ -6,6 +6,7 @@ mod idle;
 use ring_tune::Unread;
 
 use super::per_cpu::{CPU, grouped, path, texts, texts_if_any};
+use super::present;
 use crate::check::Host;
 use crate::check::finding::{Judged, Verdict};
 use crate::check::profile::Profile;
@@ -129,10 +130,7 @@ fn energy_bias(host: &Host) -> Result<Judged, Unread> {
     let preferences = texts_if_any(host, PREFERENCE)?;
     let biases = texts_if_any(host, BIAS)?;
     let governors = texts_if_any(host, "cpufreq/scaling_governor")?;
-    let floor = match host.tree.number(&floor_path) {
-        Err(error) if error.is_absent() => None,
-        other => Some(other?),
-    };
+    let floor = present(host.tree.number(&floor_path))?;
     if preferences.is_empty() && biases.is_empty() && floor.is_none() {
         return Ok(Judged::skip("the kernel cannot tell this processor what to prefer"));
     }
@@ -166,10 +164,7 @@ fn energy_bias(host: &Host) -> Result<Judged, Unread> {
 
 /// Good and bad: no verdict. admin-guide/pm/intel_pstate.rst and cpufreq.rst.
 fn turbo(host: &Host) -> Result<Judged, Unread> {
-    let read = |file: &str| match host.tree.number(&format!("{CPU}/{file}")) {
-        Err(error) if error.is_absent() => Ok(None),
-        other => other.map(Some),
-    };
+    let read = |file: &str| present(host.tree.number(&format!("{CPU}/{file}")));
     let is_on = match (read("intel_pstate/no_turbo")?, read("cpufreq/boost")?) {
         (Some(no_turbo), _) => no_turbo == 0,
         (None, Some(boost)) => boost != 0,

@@ -5,6 +5,7 @@ mod partition;
 use ring_tune::{CpuSet, Unread};
 
 use super::per_cpu::{CPU, kernel_list};
+use super::present;
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -71,9 +72,10 @@ fn isolated(host: &Host) -> Result<Judged, Unread> {
     if !host.cpus.is_subset(&isolated) {
         isolated = isolated.union(&partition::isolated(host)?);
     }
-    if isolated.is_empty() {
-        // Whether the kernel tells at all.
-        host.tree.text(&format!("{CPU}/isolated"))?;
+    // What the topology could not read is told here; so is whether the kernel tells at all.
+    let told = host.tree.cpus(&format!("{CPU}/isolated"));
+    if isolated.is_empty() || told.as_ref().is_err_and(|error| !error.is_absent()) {
+        told?;
     }
     let wanted = format!("{} isolated, and another CPU for everything else", host.cpus);
     let actual = if isolated.is_empty() { "none".into() } else { isolated.to_string() };
@@ -123,21 +125,18 @@ fn nohz_full(host: &Host) -> Result<Judged, Unread> {
 /// The kernel's admin-guide/kernel-parameters.txt: `nohz_full=` offloads callbacks too. A kernel that shows no
 /// `nohz_full` may be unable to offload any.
 fn rcu_offload(host: &Host) -> Result<Judged, Unread> {
-    let tickless = tickless(host);
+    let tickless = present(tickless(host))?;
     let parameter = host.parameter("rcu_nocbs")?;
     let listed = match parameter.as_deref() {
         Some(list) => kernel_list(list, host.topology.online()).ok_or_else(|| {
             Unread::strange("proc/cmdline", "has a parameter rcu_nocbs= that is no list of CPUs")
         })?,
-        None if matches!(&tickless, Err(error) if error.is_absent()) => {
+        None if tickless.is_none() => {
             return Ok(Judged::skip("this kernel shows no CPUs without a tick, and rcu_nocbs= is not given"));
         }
         None => CpuSet::new(),
     };
-    let offloaded = listed.union(&tickless.or_else(|error| match error.is_absent() {
-        true => Ok(CpuSet::new()),
-        false => Err(error),
-    })?);
+    let offloaded = listed.union(&tickless.unwrap_or_default());
     let actual = if offloaded.is_empty() { "none".into() } else { offloaded.to_string() };
     let wanted = format!("{} among them", host.cpus);
     if host.cpus.is_subset(&offloaded) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ring_tune::{CpuSet, Unread};
 
+use super::present;
 use crate::check::Host;
 
 /// Where the kernel describes CPUs.
@@ -32,10 +33,7 @@ pub(super) fn texts(host: &Host, file: &str) -> Result<Vec<(usize, String)>, Unr
 
 /// Like [`texts`]; nothing where no CPU has it.
 pub(super) fn texts_if_any(host: &Host, file: &str) -> Result<Vec<(usize, String)>, Unread> {
-    match texts(host, file) {
-        Err(error) if error.is_absent() => Ok(vec![]),
-        other => other,
-    }
+    Ok(present(texts(host, file))?.unwrap_or_default())
 }
 
 /// Where a file of a CPU is.

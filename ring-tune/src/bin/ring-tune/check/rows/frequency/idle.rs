@@ -6,6 +6,7 @@ use super::super::per_cpu::{CPU, grouped, path};
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
+use crate::check::rows::present;
 
 const REQUEST: &str = "dev/cpu_dma_latency";
 const OF_CPU: &str = "power/pm_qos_resume_latency_us";
@@ -97,11 +98,8 @@ fn has_states(host: &Host) -> Result<bool, Unread> {
 
 /// The smallest request for all CPUs; without the device nobody can have made one.
 fn requested_us(host: &Host) -> Result<i64, Unread> {
-    match host.tree.device::<4>(REQUEST) {
-        Ok(bytes) => Ok(i32::from_ne_bytes(bytes).into()),
-        Err(error) if error.is_absent() => Ok(NO_LIMIT_US),
-        Err(error) => Err(error),
-    }
+    let request = present(host.tree.device::<4>(REQUEST))?;
+    Ok(request.map_or(NO_LIMIT_US, |bytes| i32::from_ne_bytes(bytes).into()))
 }
 
 /// The states above [`MOST_US`] that the pinned CPUs may enter while the request for all CPUs is `limit_us`; CPUs
@@ -128,10 +126,9 @@ fn deep(host: &Host, limit_us: i64) -> Result<Vec<(usize, Vec<State>)>, Unread> 
 /// ABI/testing/sysfs-devices-power: `n/a` tolerates no latency at all, and 0 any.
 fn own_limit_us(host: &Host, cpu: usize) -> Result<i64, Unread> {
     let path = path(cpu, OF_CPU);
-    match host.tree.text(&path) {
-        Ok(text) if text == "n/a" => Ok(0),
-        Ok(_) => Ok(Some(host.tree.number(&path)?).filter(|limit| *limit != 0).unwrap_or(NO_LIMIT_US)),
-        Err(error) if error.is_absent() => Ok(NO_LIMIT_US),
-        Err(error) => Err(error),
+    match present(host.tree.text(&path))?.as_deref() {
+        None => Ok(NO_LIMIT_US),
+        Some("n/a") => Ok(0),
+        Some(_) => Ok(Some(host.tree.number(&path)?).filter(|limit| *limit != 0).unwrap_or(NO_LIMIT_US)),
     }
 }

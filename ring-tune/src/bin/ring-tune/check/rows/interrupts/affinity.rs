@@ -8,6 +8,7 @@ use ring_tune::{CpuSet, Unread};
 use super::NOWHERE_ELSE;
 use crate::check::Host;
 use crate::check::finding::Judged;
+use crate::check::rows::present;
 use crate::counters::{Source, by_cpu, since};
 
 /// So many are named; the rest is counted.
@@ -78,11 +79,7 @@ impl Placed {
 /// The CPUs that both lists hold: until the next interrupt the effective one keeps those that were before, and it is
 /// empty for an interrupt that nobody asked for. Where only one is there, it decides.
 fn goes_to(host: &Host, number: &str) -> Result<CpuSet, Unread> {
-    let read = |file: &str| match host.tree.cpus(&format!("proc/irq/{number}/{file}")) {
-        Ok(cpus) => Ok(Some(cpus)),
-        Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(error),
-    };
+    let read = |file: &str| present(host.tree.cpus(&format!("proc/irq/{number}/{file}")));
     let asked = read("smp_affinity_list")?;
     let effective = read("effective_affinity_list")?;
     Ok(match (asked, effective) {
@@ -113,7 +110,9 @@ fn named(irqs: &[Placed]) -> String {
 
 /// The devices whose interrupts came to the pinned CPUs between the samples; timers and processors are no devices.
 fn fired(host: &Host) -> Result<Vec<String>, Unread> {
-    let Some((before, after)) = absent_is_none(host.samples("proc/interrupts"))? else { return Ok(vec![]) };
+    let Some((before, after)) = present(host.samples("proc/interrupts"))?.flatten() else {
+        return Ok(vec![]);
+    };
     let (Some(before), Some(after)) = (by_cpu(before), by_cpu(&after)) else { return Ok(vec![]) };
     let mut counts: Vec<(&Source, u64)> = vec![];
     for cpu in host.cpus.iter() {
@@ -136,13 +135,6 @@ fn fired(host: &Host) -> Result<Vec<String>, Unread> {
         true => vec![format!("none came in {time_ms} ms")],
         false => vec![format!("in {time_ms} ms came {}", shown.join(", "))],
     })
-}
-
-fn absent_is_none<T>(read: Result<Option<T>, Unread>) -> Result<Option<T>, Unread> {
-    match read {
-        Err(error) if error.is_absent() => Ok(None),
-        other => other,
-    }
 }
 
 #[cfg(test)]

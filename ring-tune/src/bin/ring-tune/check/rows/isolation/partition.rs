@@ -4,6 +4,7 @@ use ring_tune::{CpuSet, Unread, cgroup_root};
 
 use crate::check::Host;
 use crate::check::finding::Judged;
+use crate::check::rows::present;
 
 /// More cgroups with CPUs of their own than any machine has.
 const MOST_CGROUPS: usize = 10_000;
@@ -53,12 +54,13 @@ pub(super) fn partition(host: &Host) -> Result<Judged, Unread> {
     })
 }
 
-/// The CPUs of partitions that are isolated in fact: Linux 6.1 to 6.7 list them nowhere else.
+/// The CPUs of partitions that are isolated in fact: Linux 6.1 to 6.7 list them nowhere in one file.
 pub(super) fn isolated(host: &Host) -> Result<CpuSet, Unread> {
     let Some(root) = cgroup_root(&host.tree)? else { return Ok(CpuSet::new()) };
+    let listed = present(host.tree.cpus(&format!("{root}/cpuset.cpus.isolated")))?;
     let partitions = partitions(host, &root)?;
     let isolated = partitions.iter().filter(|partition| partition.state == "isolated");
-    Ok(isolated.fold(CpuSet::new(), |cpus, partition| {
+    Ok(isolated.fold(listed.unwrap_or_default(), |cpus, partition| {
         let path = format!("{root}/{}/cpuset.cpus.effective", partition.name);
         cpus.union(&host.tree.cpus(&path).unwrap_or_default())
     }))
