@@ -34,6 +34,7 @@ impl Host {
         for unread in strange {
             warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
         }
+        ensure!(!topology.online().is_empty(), "no CPU is online, says /sys/devices/system/cpu/online");
         let cpus = match &target.cpus {
             Some(cpus) => cpus.clone(),
             None => chosen(&tree, &topology)?,
@@ -57,7 +58,7 @@ impl Host {
     pub(crate) fn parameter(&self, name: &str) -> Result<Option<String>, Unread> {
         let line = self.tree.text("proc/cmdline")?;
         let parameters = line.split_whitespace().map(|word| word.split_once('=').unwrap_or((word, "")));
-        Ok(parameters.filter(|(key, _)| *key == name).last().map(|(_, value)| value.to_owned()))
+        Ok(parameters.rev().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned()))
     }
 
     /// Whether a hypervisor stands between the kernel and the machine.

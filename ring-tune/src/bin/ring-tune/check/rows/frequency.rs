@@ -117,7 +117,7 @@ fn governor(host: &Host) -> Result<Judged, Unread> {
     for cpu in others {
         judged = judged.change(path(cpu, FILE), "performance");
     }
-    Ok(judged)
+    Ok(judged.boot("cpufreq.default_governor=performance"))
 }
 
 /// admin-guide/pm/intel_pstate.rst, intel_epb.rst and amd-pstate.rst: the preference is a word or a number up to 255,

@@ -5,7 +5,7 @@ mod balancer;
 
 use ring_tune::Unread;
 
-use super::per_cpu::mask;
+use super::per_cpu::{elsewhere, mask};
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::profile::Profile;
@@ -69,7 +69,9 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn default_affinity(host: &Host) -> Result<Judged, Unread> {
-    masked(host, "proc/irq/default_smp_affinity", Judged::warn)
+    let judged = masked(host, "proc/irq/default_smp_affinity", Judged::warn)?;
+    let can_be_mended = !judged.changes.is_empty();
+    Ok(if can_be_mended { judged.boot(format!("irqaffinity={}", elsewhere(host))) } else { judged })
 }
 
 fn workqueues(host: &Host) -> Result<Judged, Unread> {
@@ -86,7 +88,7 @@ fn masked(host: &Host, path: &str, otherwise: fn(String, String) -> Judged) -> R
     if cpus.intersection(&host.cpus).is_empty() {
         return Ok(Judged::ok(cpus.to_string(), wanted));
     }
-    let others = host.housekeeping();
+    let others = elsewhere(host);
     let judged = otherwise(cpus.to_string(), wanted);
     Ok(match others.is_empty() {
         true => judged.note(NOWHERE_ELSE),

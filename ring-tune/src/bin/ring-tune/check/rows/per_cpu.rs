@@ -36,6 +36,13 @@ pub(super) fn texts_if_any(host: &Host, file: &str) -> Result<Vec<(usize, String
     Ok(present(texts(host, file))?.unwrap_or_default())
 }
 
+/// The CPUs that may do what the pinned ones are kept free of: not the isolated ones, as long as there are others.
+pub(super) fn elsewhere(host: &Host) -> CpuSet {
+    let others = host.housekeeping();
+    let shared = others.difference(host.topology.isolated());
+    if shared.is_empty() { others } else { shared }
+}
+
 /// Where a file of a CPU is.
 pub(super) fn path(cpu: usize, file: &str) -> String {
     format!("{CPU}/cpu{cpu}/{file}")

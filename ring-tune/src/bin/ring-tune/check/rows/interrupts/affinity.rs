@@ -8,6 +8,7 @@ use ring_tune::{CpuSet, Unread};
 use super::NOWHERE_ELSE;
 use crate::check::Host;
 use crate::check::finding::Judged;
+use crate::check::rows::per_cpu::elsewhere;
 use crate::check::rows::present;
 use crate::counters::{Source, by_cpu, since};
 
@@ -42,7 +43,7 @@ pub(super) fn affinity(host: &Host) -> Result<Judged, Unread> {
     if active.is_empty() {
         return Ok(Judged::ok("none", "none").note(notes.join("; ")));
     }
-    let others = host.housekeeping();
+    let others = elsewhere(host);
     if others.is_empty() {
         notes.push(NOWHERE_ELSE.into());
     }
