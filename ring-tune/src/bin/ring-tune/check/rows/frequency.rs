@@ -88,7 +88,8 @@ pub(super) const ROWS: &[Row] = &[
                  /sys/devices/system/cpu/cpu*/cpuidle/state*/{name,latency,disable}",
         profiles: Profile::ALL,
         why: "a CPU leaves C6 after 133 to 290 µs (Xeons from Skylake to Sapphire Rapids, by the kernel's \
-              intel_idle), and only then does the thread see what it waited for; one that polls pays when it starts",
+              intel_idle), and only then does the thread see what it waited for; one that polls pays when \
+              it starts",
         price: "power and heat on these CPUs",
         now: "write the latency in microseconds to pm_qos_resume_latency_us of each CPU",
         boot: "processor.max_cstate=1 and, on Intel, intel_idle.max_cstate=1 on the kernel's command line",
