@@ -60,21 +60,44 @@ impl Topology {
     ///
     /// [`Unread`] where not even the list of CPUs is to be had, or where a file says something strange.
     pub fn read(tree: &Tree) -> Result<Self, Unread> {
+        let (topology, strange) = Self::read_in_part(tree)?;
+        strange.into_iter().next().map_or(Ok(topology), Err)
+    }
+
+    /// Reads as much of the topology as can be read: what is strange is taken as if it were absent, and told.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] where not even the list of CPUs is to be had.
+    ///
+    /// ```
+    /// use ring_tune::{Topology, Tree};
+    ///
+    /// let (topology, strange) = Topology::read_in_part(&Tree::live())?;
+    /// assert!(!topology.online().is_empty());
+    /// assert!(strange.iter().all(|unread| !unread.is_absent()));
+    /// # Ok::<(), ring_tune::Unread>(())
+    /// ```
+    pub fn read_in_part(tree: &Tree) -> Result<(Self, Vec<Unread>), Unread> {
         let online = tree.cpus(&format!("{CPUS}/online"))?;
-        let cpus = online.iter().map(|number| Cpu::read(tree, number)).collect::<Result<_, _>>()?;
-        let mut isolated = present(tree.cpus(&format!("{CPUS}/isolated")))?.unwrap_or_default();
-        if let Some(group) = cgroup_root(tree)? {
-            let partitions = present(tree.cpus(&format!("{group}/cpuset.cpus.isolated")))?;
+        let mut reader = Reader { tree, strange: vec![] };
+        let cpus = online.iter().map(|number| Cpu::read(&mut reader, number)).collect();
+        let mut isolated = reader.told(|tree| tree.cpus(&format!("{CPUS}/isolated"))).unwrap_or_default();
+        if let Some(group) = reader.told(cgroup_root).flatten() {
+            let partitions = reader.told(|tree| tree.cpus(&format!("{group}/cpuset.cpus.isolated")));
             isolated = isolated.union(&partitions.unwrap_or_default());
         }
         let mut nodes = vec![];
-        for path in tree.find("sys/devices/system/node/node*/cpulist")? {
+        let paths = reader.told(|tree| tree.find("sys/devices/system/node/node*/cpulist"));
+        for path in paths.unwrap_or_default() {
             let number = path.split('/').rev().nth(1).and_then(|name| name.strip_prefix("node"));
-            if let Some(number) = number.and_then(|number| number.parse().ok()) {
-                nodes.push((number, tree.cpus(&path)?));
+            let Some(number) = number.and_then(|number| number.parse().ok()) else { continue };
+            if let Some(cpus) = reader.told(|tree| tree.cpus(&path)) {
+                nodes.push((number, cpus));
             }
         }
-        Ok(Self { cpus, isolated: isolated.intersection(&online), online, nodes })
+        let isolated = isolated.intersection(&online);
+        Ok((Self { cpus, isolated, online, nodes }, reader.strange))
     }
 
     /// The CPUs that are online.
@@ -192,33 +215,50 @@ impl Topology {
     }
 }
 
-impl Cpu {
-    fn read(tree: &Tree, number: usize) -> Result<Self, Unread> {
-        let folder = format!("{CPUS}/cpu{number}");
-        let siblings = present(tree.cpus(&format!("{folder}/topology/thread_siblings_list")))?;
-        let mut caches = vec![];
-        for index in tree.find(&format!("{folder}/cache/index*"))? {
-            caches.extend(Cache::read(tree, &index)?);
+/// Reads on where something is strange, and keeps it in mind.
+struct Reader<'a> {
+    tree: &'a Tree,
+    strange: Vec<Unread>,
+}
+
+impl Reader<'_> {
+    /// What is absent is no error.
+    fn told<T>(&mut self, read: impl FnOnce(&Tree) -> Result<T, Unread>) -> Option<T> {
+        match read(self.tree) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.strange.extend(Some(error).filter(|error| !error.is_absent()));
+                None
+            }
         }
+    }
+}
+
+impl Cpu {
+    fn read(reader: &mut Reader<'_>, number: usize) -> Self {
+        let folder = format!("{CPUS}/cpu{number}");
+        let siblings = reader.told(|tree| tree.cpus(&format!("{folder}/topology/thread_siblings_list")));
+        let indices = reader.told(|tree| tree.find(&format!("{folder}/cache/index*"))).unwrap_or_default();
+        let mut caches: Vec<Cache> = indices.iter().filter_map(|index| Cache::read(reader, index)).collect();
         caches.sort_by_key(|cache| cache.level);
-        Ok(Self {
+        Self {
             number,
             siblings: siblings.unwrap_or_else(|| core::iter::once(number).collect()),
             caches,
-            package: present(tree.text(&format!("{folder}/topology/physical_package_id")))?,
-        })
+            package: reader.told(|tree| tree.text(&format!("{folder}/topology/physical_package_id"))),
+        }
     }
 }
 
 impl Cache {
     /// Nothing for what is no data cache.
-    fn read(tree: &Tree, folder: &str) -> Result<Option<Self>, Unread> {
-        let kind = present(tree.text(&format!("{folder}/type")))?;
-        let level = present(tree.number(&format!("{folder}/level")))?;
-        let cpus = present(tree.cpus(&format!("{folder}/shared_cpu_list")))?;
-        let level = level.and_then(|level| u32::try_from(level).ok());
-        let (Some(kind), Some(level), Some(cpus)) = (kind, level, cpus) else { return Ok(None) };
-        Ok((kind != "Instruction").then_some(Self { level, cpus }))
+    fn read(reader: &mut Reader<'_>, folder: &str) -> Option<Self> {
+        let kind = reader.told(|tree| tree.text(&format!("{folder}/type")));
+        let level = reader.told(|tree| tree.number(&format!("{folder}/level")));
+        let cpus = reader.told(|tree| tree.cpus(&format!("{folder}/shared_cpu_list")));
+        let level = u32::try_from(level?).ok()?;
+        let cpus = cpus?;
+        (kind? != "Instruction").then_some(Self { level, cpus })
     }
 }
 
@@ -228,20 +268,14 @@ impl Cache {
 ///
 /// [`Unread`] where the mounts cannot be read.
 pub fn cgroup_root(tree: &Tree) -> Result<Option<String>, Unread> {
-    let Some(mounts) = present(tree.text("proc/self/mountinfo"))? else { return Ok(None) };
+    let mounts = match tree.text("proc/self/mountinfo") {
+        Err(error) if error.is_absent() => return Ok(None),
+        mounts => mounts?,
+    };
     // proc_pid_mountinfo(5): the fifth field is the mount point, and the type stands behind a lone dash.
     let point = mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
         kind.starts_with("cgroup2 ").then(|| mount.split(' ').nth(4))?
     });
     Ok(point.map(|point| point.trim_start_matches('/').to_string()))
-}
-
-/// What is absent is no error.
-fn present<T>(read: Result<T, Unread>) -> Result<Option<T>, Unread> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(error),
-    }
 }

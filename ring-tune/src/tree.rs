@@ -230,12 +230,34 @@ impl Tree {
     ///
     /// [`Unread`].
     pub fn names(&self, path: &str) -> Result<Vec<String>, Unread> {
+        self.entries(path, |_| true)
+    }
+
+    /// The names of the folders in a folder, links left out, in the order of [`Tree::names`].
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`].
+    ///
+    /// ```
+    /// let folders = ring_tune::Tree::live().folders("proc/self")?;
+    /// assert!(folders.contains(&"task".into()) && !folders.contains(&"stat".into()));
+    /// # Ok::<(), ring_tune::Unread>(())
+    /// ```
+    pub fn folders(&self, path: &str) -> Result<Vec<String>, Unread> {
+        self.entries(path, |entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+    }
+
+    fn entries(&self, path: &str, is_meant: impl Fn(&fs::DirEntry) -> bool) -> Result<Vec<String>, Unread> {
         let failed = |error: io::Error| Unread::of(path, &error);
         let folder = self.open(path, libc::O_RDONLY | libc::O_DIRECTORY).map_err(failed)?;
         let mut names = vec![];
         for entry in fs::read_dir(of_descriptor(&folder)).map_err(failed)?.take(MOST_ENTRIES) {
-            // What is no text is named nowhere.
-            names.extend(entry.map_err(failed)?.file_name().into_string());
+            let entry = entry.map_err(failed)?;
+            if is_meant(&entry) {
+                // What is no text is named nowhere.
+                names.extend(entry.file_name().into_string());
+            }
         }
         names.sort_by_cached_key(|name| by_number(name));
         Ok(names)

@@ -101,3 +101,17 @@ fn this_machine_has_a_topology() {
     assert!(allowed.is_subset(topology.online()));
     assert!(allowed.iter().all(|cpu| topology.siblings(cpu).contains(cpu)));
 }
+
+#[test]
+fn what_is_strange_is_told_and_the_rest_is_read() {
+    let files = two_packages();
+    files.write(&format!("{CPUS}/isolated"), "everything");
+    files.write(&format!("{CPUS}/cpu3/topology/thread_siblings_list"), "4-2");
+    let tree = Tree::below(files.path()).unwrap();
+    let (topology, strange) = Topology::read_in_part(&tree).unwrap();
+    assert_eq!(strange.len(), 2, "{strange:?}");
+    assert!(topology.isolated().is_empty());
+    assert_eq!(topology.siblings(3), set("3"));
+    assert_eq!(topology.siblings(2), set("2-3"));
+    assert_eq!(Topology::read(&tree).unwrap_err(), strange[0]);
+}

@@ -8,6 +8,7 @@ use super::Target;
 use super::earlier::Earlier;
 use super::profile::Profile;
 use crate::counters::field;
+use crate::say::{plain, warn};
 
 /// What the rows are asked about.
 #[derive(Debug)]
@@ -28,7 +29,12 @@ impl Host {
             None => Tree::live(),
         };
         let earlier = Earlier::read(&tree);
-        let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
+        let (topology, strange) =
+            Topology::read_in_part(&tree).context("cannot tell which CPUs this machine has")?;
+        for unread in strange {
+            warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
+        }
+        ensure!(!topology.online().is_empty(), "no CPU is online, says /sys/devices/system/cpu/online");
         let cpus = match &target.cpus {
             Some(cpus) => cpus.clone(),
             None => chosen(&tree, &topology)?,
@@ -52,7 +58,7 @@ impl Host {
     pub(crate) fn parameter(&self, name: &str) -> Result<Option<String>, Unread> {
         let line = self.tree.text("proc/cmdline")?;
         let parameters = line.split_whitespace().map(|word| word.split_once('=').unwrap_or((word, "")));
-        Ok(parameters.filter(|(key, _)| *key == name).last().map(|(_, value)| value.to_owned()))
+        Ok(parameters.rev().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned()))
     }
 
     /// Whether a hypervisor stands between the kernel and the machine.

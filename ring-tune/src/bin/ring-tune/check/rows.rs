@@ -8,6 +8,7 @@ mod isolation;
 mod kernel;
 mod memory;
 mod network;
+mod per_cpu;
 mod placement;
 
 use ring_tune::Unread;
