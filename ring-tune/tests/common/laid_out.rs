@@ -7,6 +7,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::string::String;
+use std::vec;
+use std::vec::Vec;
 
 /// A folder that goes with the test.
 pub struct LaidOut(PathBuf);
@@ -24,7 +26,8 @@ impl LaidOut {
 
     /// The files of a text in which `=== PATH` stands above the lines of a file, and `=== PATH -> TARGET` is a link.
     /// With `{0-7}` in the path there are eight of them, and `{}` in lines and targets is the number. What stands
-    /// before the first of them says where the files come from.
+    /// before the first of them says where the files come from. The lines of `=== PATH (hexadecimal)` are those of
+    /// `lspci -x`, as in `10: 00 ff`, up to 16 bytes each.
     pub fn of(text: &str) -> Self {
         let laid_out = Self::new();
         laid_out.add(text);
@@ -43,7 +46,10 @@ impl LaidOut {
                 }
                 Some(head) => {
                     if let Some((path, content)) = file.take() {
-                        each(path, &content, |path, content| self.write(path, content));
+                        match path.strip_suffix(" (hexadecimal)") {
+                            Some(path) => self.write(path, bytes(&content)),
+                            None => each(path, &content, |path, content| self.write(path, content)),
+                        }
                     }
                     match head.split_once(" -> ") {
                         Some((path, target)) => each(path, target, |path, target| self.link(path, target)),
@@ -78,6 +84,19 @@ impl LaidOut {
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+/// The bytes of a dump; those that it leaves out are zero.
+fn bytes(dump: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 256];
+    for line in dump.lines().filter(|line| !line.trim().is_empty()) {
+        let (at, line) = line.split_once(':').unwrap();
+        let at = usize::from_str_radix(at.trim(), 16).unwrap();
+        for (place, byte) in line.split_whitespace().enumerate() {
+            bytes[at + place] = u8::from_str_radix(byte, 16).unwrap();
+        }
+    }
+    bytes
 }
 
 /// Once, or for each number of the range in the path.

@@ -1,12 +1,17 @@
 //! `ring-tune check`: all rows, each with what is, what is wanted, what it costs and how to mend it.
 
+mod asked;
 mod earlier;
+mod ethtool;
 mod finding;
 mod host;
+mod nic;
+mod pci;
 mod profile;
 mod report;
 mod row;
 mod rows;
+mod spin;
 mod text;
 
 use std::path::PathBuf;
