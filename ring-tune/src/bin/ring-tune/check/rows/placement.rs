@@ -36,6 +36,8 @@ pub(super) const ROWS: &[Row] = &[
     },
 ];
 
+const CONTROL: &str = "sys/devices/system/cpu/smt/control";
+
 /// The kernel's ABI/testing/sysfs-devices-system-cpu.
 fn smt(host: &Host) -> Result<Judged, Unread> {
     let wanted = "none, or isolated and idle";
@@ -48,13 +50,15 @@ fn smt(host: &Host) -> Result<Judged, Unread> {
         // Idle is who is isolated and not in the list.
         open = open.union(&others.difference(&host.topology.isolated().difference(&host.cpus)));
     }
+    if !open.is_empty() {
+        let judged = Judged::fail(format!("CPUs {open}"), wanted).boot("nosmt");
+        // The kernel keeps the first thread of each core.
+        let are_first = host.cpus.iter().all(|cpu| host.topology.siblings(cpu).iter().next() == Some(cpu));
+        let can = are_first && host.tree.text(CONTROL).is_ok_and(|control| control == "on");
+        return Ok(if can { judged.change(CONTROL, "off") } else { judged });
+    }
     if !shared.is_empty() {
-        return Ok(match open.is_empty() {
-            true => Judged::ok(format!("CPUs {shared}, isolated"), wanted),
-            false => Judged::fail(format!("CPUs {open}"), wanted)
-                .change("sys/devices/system/cpu/smt/control", "off")
-                .boot("nosmt"),
-        });
+        return Ok(Judged::ok(format!("CPUs {shared}, isolated"), wanted));
     }
     if host.is_virtual() {
         return Ok(Judged::skip("a virtual machine that is not told which CPUs share a core"));

@@ -35,17 +35,17 @@ fn of_nic(host: &Host, nic: &Nic) -> Result<Judged, Unread> {
     let Some(function) = nic.functions.first() else {
         return Ok(Judged::skip(format!("{}: no PCI device", nic.name)));
     };
-    let nodes = host.topology.nodes();
-    if nodes.len() <= 1 {
-        return Ok(Judged::skip("one node: all is near"));
-    }
     let number = host.tree.number(&format!("{function}/numa_node"))?;
+    if host.topology.nodes().len() <= 1 {
+        return Ok(Judged::ok(format!("{}: the machine has one node", nic.name), "the node of the CPUs"));
+    }
+    // -1 where the firmware does not tell.
     let Ok(number) = usize::try_from(number) else {
         return Ok(Judged::info(format!("{}: the firmware does not tell", nic.name)));
     };
     let local = host.tree.cpus(&format!("{function}/local_cpulist"))?;
     let actual = format!("{}: node {number}, CPUs {local}", nic.name);
-    let wanted = format!("CPUs {} on the node of the NIC", host.cpus);
+    let wanted = "the node of the CPUs";
     if host.cpus.is_subset(&local) {
         return Ok(Judged::ok(actual, wanted));
     }
