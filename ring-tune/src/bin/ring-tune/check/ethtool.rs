@@ -7,6 +7,9 @@
 //! answer to its command, whatever the driver counts at that moment, and lives until the call has returned.
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Write as _;
 use std::io;

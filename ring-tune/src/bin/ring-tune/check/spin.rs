@@ -1,5 +1,8 @@
 //! A short spin loop on one CPU: how long did something else run?
 
+#[cfg(test)]
+mod tests;
+
 use std::thread;
 
 use ring_tune::{Clock, Unread, pin_to};

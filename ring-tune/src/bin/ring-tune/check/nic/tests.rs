@@ -14,9 +14,12 @@ unknown
 ";
 
 const RDMA_FILES: &str = "
-=== sys/devices/pci0000:40/0000:41:00.{0-1}/net/ib{}/operstate
+=== sys/devices/pci0000:40/0000:41:00.0/net/ib0/operstate
 up
-=== sys/devices/pci0000:40/0000:41:00.{0-1}/infiniband/mlx5_{}/device -> ../..
+=== sys/devices/pci0000:40/0000:41:00.0/infiniband/mlx5_0/device -> ../..
+=== sys/devices/pci0000:40/0000:41:00.1/net/ib1/operstate
+up
+=== sys/devices/pci0000:40/0000:41:00.1/infiniband/mlx5_1/device -> ../..
 === sys/devices/pci0000:40/0000:41:00.0/infiniband/mlx5_0/ports/1/state
 1: DOWN
 === sys/devices/pci0000:40/0000:41:00.1/infiniband/mlx5_1/ports/1/state

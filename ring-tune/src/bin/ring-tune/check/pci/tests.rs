@@ -68,6 +68,19 @@ fn sizes_are_those_that_lspci_decodes() {
     assert_eq!(express_of(&space()), Ok(Some(expected)));
 }
 
+/// A dump in QLogic's guide, page 96, <http://office.manualsonline.com/manuals/mfg/qlogic/3100_1.html?p=96>.
+#[test]
+fn a_capability_from_a_real_card_is_understood() {
+    let mut bytes = vec![0; 256];
+    bytes[0x06] = 0x10;
+    bytes[0x34] = 0xc0;
+    let dump =
+        [0x10, 0x00, 0x02, 0x00, 0x02, 0x80, 0x00, 0x00, 0x00, 0x10, 0x0b, 0x00, 0x82, 0x04, 0x00, 0x00];
+    bytes[0xc0..0xd0].copy_from_slice(&dump);
+    let expected = Express { payload_at_most: 512, payload: 128, read_request: 256, aspm: 0 };
+    assert_eq!(express_of(&bytes), Ok(Some(expected)));
+}
+
 #[test]
 fn whatever_a_space_holds_reading_it_ends() {
     let mut without = space();

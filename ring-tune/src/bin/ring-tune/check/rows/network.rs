@@ -4,6 +4,8 @@ mod counters;
 mod link;
 mod moderation;
 mod node;
+#[cfg(test)]
+mod tests;
 
 use ring_tune::Unread;
 

@@ -1,5 +1,8 @@
 //! Placement.
 
+#[cfg(test)]
+mod tests;
+
 use ring_tune::{CpuSet, Share, Unread};
 
 use crate::check::Host;
