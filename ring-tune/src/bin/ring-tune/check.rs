@@ -1,11 +1,11 @@
 //! `ring-tune check`: all rows, each with what is, what is wanted, what it costs and how to mend it.
 
-mod asked;
+pub(crate) mod asked;
 mod earlier;
-mod ethtool;
+pub(crate) mod ethtool;
 mod finding;
 mod host;
-mod nic;
+pub(crate) mod nic;
 mod pci;
 mod profile;
 mod report;

@@ -71,6 +71,9 @@ const TICK_MS: u64 = 10;
 /// Share of the window in which a task may wait for a CPU without it being a shortage.
 const PRESSURE_SHARE: f64 = 0.01;
 
+/// Share of the window in which the CPU may be busy before it is left alone.
+const MOST_BUSY: f64 = 0.2;
+
 /// What a loop may miss on a CPU that is quiet enough for polling threads.
 const LONGEST_GAP_NS: u64 = 50_000;
 const LOST_SHARE: f64 = 0.01;
@@ -118,6 +121,13 @@ fn pressure(host: &Host) -> Result<Judged, Unread> {
 fn spin_gaps(host: &Host) -> Result<Judged, Unread> {
     let Some(cpu) = host.cpus.iter().next() else { return Ok(Judged::skip("no CPUs")) };
     let path = format!("spin/{cpu}");
+    // The threads that the CPU is for may run there already, and are not to be disturbed.
+    if let Some(busy) = busy(host, cpu).filter(|busy| host.tree.is_live() && *busy > MOST_BUSY) {
+        return Ok(Judged::info(format!(
+            "CPU {cpu} is busy, {:.0} % of the time: not measured",
+            busy * 100.0
+        )));
+    }
     let text = match asked::text(&host.tree, &path) {
         Err(Unread::Absent { .. }) => return Ok(Judged::skip("a saved tree without a measurement")),
         text => text?,
@@ -136,6 +146,24 @@ fn spin_gaps(host: &Host) -> Result<Judged, Unread> {
         true => Judged::ok(actual, wanted),
         false => Judged::warn(actual, wanted),
     })
+}
+
+/// The share of the time between the samples in which a CPU did not idle; none where it cannot be told.
+fn busy(host: &Host, cpu: usize) -> Option<f64> {
+    let (before, after) = host.samples("proc/stat").ok()??;
+    let [before, after] = [before, &after].map(|stat| idle_ticks(stat, cpu));
+    let idle_ms = after?.saturating_sub(before?).saturating_mul(TICK_MS) as f64;
+    // The count is not finer than a tick, on either side.
+    let window_ms = host.sampled()?.as_secs_f64() * 1e3 - TICK_MS as f64;
+    (window_ms > 0.0).then(|| (1.0 - idle_ms / window_ms).clamp(0.0, 1.0))
+}
+
+/// The fourth number of a CPU's line and the fifth, which is idling too; proc_stat(5).
+fn idle_ticks(stat: &str, cpu: usize) -> Option<u64> {
+    let name = format!("cpu{cpu}");
+    let line = stat.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
+    let mut numbers = line.split_whitespace().skip(4).map(str::parse::<u64>);
+    numbers.next()?.ok()?.checked_add(numbers.next()?.ok()?)
 }
 
 /// The bit that processors keep free for hypervisors: CPUID leaf 1, ECX 31.

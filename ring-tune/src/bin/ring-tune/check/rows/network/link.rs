@@ -30,11 +30,11 @@ pub(super) const PAYLOAD: Row = Row {
     what: "packet and read request size on PCIe",
     source: "/sys/class/infiniband/*/device/config",
     profiles: &[Profile::Rdma],
-    why: "with 128 bytes a packet a fifth of the link carries headers; with small read requests the NIC waits for memory \
+    why: "with 128 bytes a packet a sixth of the link carries headers; with small read requests the NIC waits for memory \
           more often as it sends",
     price: "large reads of one card keep others waiting",
     now: "MRRS: setpci -s ADDRESS CAP_EXP+8.w=5000:7000 sets 4096 bytes",
-    boot: "MPS: the firmware's setup, or pci=pcie_bus_perf, which sets MRRS too",
+    boot: "MPS: the firmware's setup, or pci=pcie_bus_safe",
     judge: payload,
 };
 
