@@ -18,8 +18,8 @@ const GAP_NS: f64 = 500.0;
 /// A thread that may not run for so long, under a real-time task that spins, is not waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What a spin loop on a CPU missed, as lines `name: value`. It takes the CPU from others as any thread does: ask on a CPU
-/// that idles.
+/// What a spin loop on a CPU missed, as lines `name: value`. It takes the CPU from others as any thread does: ask on a
+/// CPU that idles.
 pub(crate) fn gaps(cpu: &str) -> Result<String, Unread> {
     let path = format!("spin/{cpu}");
     let absent = || Unread::Absent { path: path.clone() };

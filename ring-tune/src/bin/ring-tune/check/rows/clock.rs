@@ -15,8 +15,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "what the kernel reads the time from",
         source: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         profiles: Profile::ALL,
-        why: "each clock_gettime costs more: some 20 ns with the TSC, twice that through the page of kvm-clock, a system call \
-              and a slow device, a microsecond and more, with hpet, acpi_pm or xen",
+        why: "each clock_gettime costs more: some 20 ns with the TSC, twice that through the page of kvm-clock, a \
+              system call and a slow device, a microsecond and more, with hpet, acpi_pm or xen",
         price: "a kernel that left the TSC had seen it drift: look into its log first",
         now: "write tsc to the file, where available_clocksource beside it has it",
         boot: "",
@@ -28,8 +28,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "whether the processor's counter is a clock",
         source: "/proc/cpuinfo",
         profiles: Profile::ALL,
-        why: "a counter that changes its rate, or stops while the CPU sleeps, measures no time: stamps of two CPUs cannot be \
-              compared, and one-way latencies are wrong",
+        why: "a counter that changes its rate, or stops while the CPU sleeps, measures no time: stamps of two CPUs \
+              cannot be compared, and one-way latencies are wrong",
         price: "none",
         now: "measure round trips, or with CLOCK_MONOTONIC",
         boot: "a virtual machine: let the hypervisor pass the invariant TSC on",

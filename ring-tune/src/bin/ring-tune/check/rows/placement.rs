@@ -17,10 +17,11 @@ pub(super) const ROWS: &[Row] = &[
         what: "threads that share a core with the CPUs",
         source: "/sys/devices/system/cpu/smt/active, /sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
         profiles: Profile::ALL,
-        why: "two threads of a core share its execution units and its caches: a busy sibling takes a third to a half of the \
-              speed, and comes and goes with what runs there",
+        why: "two threads of a core share its execution units and its caches: a busy sibling takes a third to a \
+              half of the speed, and comes and goes with what runs there",
         price: "half of the machine's threads, which a server that is full misses",
-        now: "echo off > /sys/devices/system/cpu/smt/control; or take the siblings offline, or isolate them and leave them idle",
+        now: "echo off > /sys/devices/system/cpu/smt/control; or take the siblings offline, or isolate them and \
+              leave them idle",
         boot: "",
         judge: smt,
     },
@@ -30,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "what the CPUs share",
         source: "/sys/devices/system/cpu/cpu*/cache/index*/shared_cpu_list",
         profiles: Profile::ALL,
-        why: "a message between two cores crosses the chip, or the socket: 23 ns within a last-level cache, 107 ns without on \
-              an EPYC 7R13 (core-to-core-latency)",
+        why: "a message between two cores crosses the chip, or the socket: 23 ns within a last-level cache, 107 ns \
+              without on an EPYC 7R13 (core-to-core-latency)",
         price: "none",
         now: "choose other CPUs, as the note says",
         boot: "",

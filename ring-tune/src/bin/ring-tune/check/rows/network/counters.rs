@@ -16,11 +16,12 @@ pub(super) const RDMA: Row = Row {
     what: "RDMA congestion, retries and missing receive requests",
     source: "/sys/class/infiniband/*/ports/*/{counters,hw_counters}/*",
     profiles: Profile::ALL,
-    why: "a retry after a time-out costs milliseconds (4.096 µs times 2 to the power of the queue pair's time-out), a \
-          receiver that was not ready 10 µs and more, and a notification of congestion makes the sender slow down",
+    why: "a retry after a time-out costs milliseconds (4.096 µs times 2 to the power of the queue pair's \
+          time-out), a receiver that was not ready 10 µs and more, and a notification of congestion makes the \
+          sender slow down",
     price: "none",
-    now: "out_of_buffer, rnr, wqe: post more receives, or sooner; seq and timeout: look for lost packets; cnp, ecn: look for \
-          the crowded switch port",
+    now: "out_of_buffer, rnr, wqe: post more receives, or sooner; seq and timeout: look for lost packets; cnp, \
+          ecn: look for the crowded switch port",
     boot: "",
     judge: rdma,
 };
@@ -31,11 +32,11 @@ pub(super) const NIC: Row = Row {
     what: "drops, errors and pauses of the NIC",
     source: "/sys/class/net/*/statistics/*, ethtool -S",
     profiles: Profile::ALL,
-    why: "what was dropped is sent again after a time-out; pauses stop the sender without any drop: 21.7 % of a 400 Gbit/s \
-          link in one report (NVIDIA/daqiri 252)",
+    why: "what was dropped is sent again after a time-out; pauses stop the sender without any drop: 21.7 % of a \
+          400 Gbit/s link in one report (NVIDIA/daqiri 252)",
     price: "none",
-    now: "drops: larger rings (ethtool -G), more queues, a CPU that is not busy; pauses: look at the receiver that sends them, \
-          and at PFC of that priority",
+    now: "drops: larger rings (ethtool -G), more queues, a CPU that is not busy; pauses: look at the receiver that \
+          sends them, and at PFC of that priority",
     boot: "",
     judge: nic,
 };

@@ -16,8 +16,8 @@ pub(super) const SPEED: Row = Row {
     what: "speed and width of the PCIe link",
     source: "/sys/class/infiniband/*/device/{current,max}_link_{speed,width}",
     profiles: Profile::ALL,
-    why: "half the lanes, or half the speed, is half the bandwidth, and each packet takes longer: 8.0 GT/s x8 carries 63 \
-          Gbit/s, less than one port of 100",
+    why: "half the lanes, or half the speed, is half the bandwidth, and each packet takes longer: 8.0 GT/s x8 \
+          carries 63 Gbit/s, less than one port of 100",
     price: "none",
     now: "look again under load: a link may slow down while it idles, and says so here",
     boot: "seat the card again, choose a slot with all lanes, let the firmware train to the full speed",
@@ -30,8 +30,8 @@ pub(super) const PAYLOAD: Row = Row {
     what: "packet and read request size on PCIe",
     source: "/sys/class/infiniband/*/device/config",
     profiles: &[Profile::Rdma],
-    why: "with 128 bytes a packet a sixth of the link carries headers; with small read requests the NIC waits for memory \
-          more often as it sends",
+    why: "with 128 bytes a packet a sixth of the link carries headers; with small read requests the NIC waits for \
+          memory more often as it sends",
     price: "large reads of one card keep others waiting",
     now: "MRRS: setpci -s ADDRESS CAP_EXP+8.w=5000:7000 sets 4096 bytes",
     boot: "MPS: the firmware's setup, or pci=pcie_bus_safe",
@@ -44,8 +44,8 @@ pub(super) const ASPM: Row = Row {
     what: "power saving of the PCIe link",
     source: "/sys/class/infiniband/*/device/link/*_aspm, /sys/module/pcie_aspm/parameters/policy",
     profiles: Profile::ALL,
-    why: "the first message after a pause waits until the link wakes up: up to 4 µs from L1 on a ConnectX-6, 64 µs where \
-          the device states no less (lspci shows it as exit latency)",
+    why: "the first message after a pause waits until the link wakes up: up to 4 µs from L1 on a ConnectX-6, 64 µs \
+          where the device states no less (lspci shows it as exit latency)",
     price: "some watts",
     now: "echo performance > /sys/module/pcie_aspm/parameters/policy",
     boot: "",
@@ -142,8 +142,11 @@ fn payload(host: &Host) -> Result<Judged, Unread> {
         }
         let actual = format!("{}: MPS {}, MRRS {}", nic.name, express.payload, express.read_request);
         let wanted = format!("MPS {payload}, MRRS 4096");
-        let is_well = express.payload >= payload && express.read_request >= 4096;
-        Ok(if is_well { Judged::ok(actual, wanted) } else { Judged::warn(actual, wanted) })
+        if express.payload >= payload && express.read_request >= 4096 {
+            return Ok(Judged::ok(actual, wanted));
+        }
+        let judged = Judged::warn(actual, wanted);
+        Ok(if express.payload < payload { judged.boot("pci=pcie_bus_safe") } else { judged })
     })?;
     Ok(worst(parts))
 }

@@ -15,8 +15,8 @@ pub(super) const MODERATION: Row = Row {
     what: "interrupt moderation",
     source: "ethtool -c",
     profiles: &[Profile::Hybrid],
-    why: "a thread that sleeps is woken that much later, and with adaptive moderation by a time that changes with the load: \
-          drivers wait 8 to 60 µs as they come",
+    why: "a thread that sleeps is woken that much later, and with adaptive moderation by a time that changes with \
+          the load: drivers wait 8 to 60 µs as they come",
     price: "more interrupts: throughput falls where one CPU takes them all",
     now: "ethtool -C NETDEV adaptive-rx off rx-usecs 0, and for RDMA: rdma dev set DEVICE adaptive-moderation off",
     boot: "the same in a .link file of systemd: UseAdaptiveRxCoalesce=no, RxCoalesceSec=0",
