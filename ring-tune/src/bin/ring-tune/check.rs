@@ -1,12 +1,17 @@
 //! `ring-tune check`: all rows, each with what is, what is wanted, what it costs and how to mend it.
 
+pub(crate) mod asked;
 mod earlier;
+pub(crate) mod ethtool;
 mod finding;
 mod host;
+pub(crate) mod nic;
+mod pci;
 mod profile;
 mod report;
 mod row;
 mod rows;
+mod spin;
 mod text;
 
 use std::path::PathBuf;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use ring_tune::{Tree, Unread};
 
+use super::asked;
+
 /// The files that hold counters: a check reads them twice, and a snapshot holds them twice.
 pub(crate) const COUNTERS: &[&str] = &[
     "proc/interrupts",
@@ -49,10 +51,17 @@ impl Earlier {
             When::Saved(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
         };
         let mut texts = BTreeMap::new();
-        for pattern in COUNTERS {
+        // A live machine has no such files, and is asked below.
+        for pattern in COUNTERS.iter().chain(asked::COUNTERS) {
             for path in tree.find(&format!("{folder}{pattern}")).unwrap_or_default() {
                 let text = tree.text(&path);
                 texts.insert(path.trim_start_matches(&folder).to_owned(), text);
+            }
+        }
+        if tree.is_live() {
+            for path in asked::counters(tree) {
+                let text = asked::text(tree, &path);
+                texts.insert(path, text);
             }
         }
         Self { texts, when }

@@ -4,9 +4,9 @@ use anyhow::{Context, ensure};
 use core::time::Duration;
 use ring_tune::{CpuSet, Topology, Tree, Unread, allowed_cpus};
 
-use super::Target;
 use super::earlier::Earlier;
 use super::profile::Profile;
+use super::{Target, asked};
 use crate::counters::field;
 use crate::say::{plain, warn};
 
@@ -77,7 +77,9 @@ impl Host {
         if self.sampled().is_none() {
             return Ok(None);
         }
-        Ok(Some((self.earlier.text(path)?, self.tree.text(path)?)))
+        let now =
+            if asked::is_asked(path) { asked::text(&self.tree, path)? } else { self.tree.text(path)? };
+        Ok(Some((self.earlier.text(path)?, now)))
     }
 }
 
