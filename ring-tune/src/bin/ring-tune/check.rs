@@ -15,10 +15,11 @@ use std::process::ExitCode;
 use ring_tune::CpuSet;
 
 pub(crate) use earlier::COUNTERS;
-pub(crate) use finding::{Change, Finding};
+pub(crate) use finding::{Finding, Verdict};
 pub(crate) use host::Host;
 pub(crate) use profile::Profile;
 pub(crate) use report::Report;
+pub(crate) use row::Row;
 
 use crate::say::{has_colours, say, say_json};
 
