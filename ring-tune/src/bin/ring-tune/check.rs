@@ -1,6 +1,7 @@
 //! `ring-tune check`: all rows, each with what is, what is wanted, what it costs and how to mend it.
 
 mod earlier;
+mod files;
 mod finding;
 mod host;
 mod profile;
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 
 use ring_tune::CpuSet;
 
-pub(crate) use earlier::COUNTERS;
+pub(crate) use earlier::{Earlier, FOLDER};
+pub(crate) use files::FILES;
 pub(crate) use finding::{Finding, Verdict};
 pub(crate) use host::Host;
 pub(crate) use profile::Profile;

@@ -19,11 +19,11 @@ pub(super) fn same(one: &str, other: &str) -> bool {
     if one.split_whitespace().eq(other.split_whitespace()) {
         return true;
     }
-    let lists = (one.parse::<CpuSet>(), other.parse::<CpuSet>());
-    if let (Ok(one), Ok(other)) = lists {
+    // First, since the mask `1,00000000` could be read as a list.
+    if let (Some(one), Some(other)) = (mask(one), mask(other)) {
         return one == other;
     }
-    matches!((mask(one), mask(other)), (Some(one), Some(other)) if one == other)
+    matches!((one.parse::<CpuSet>(), other.parse::<CpuSet>()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// A mask as the kernel writes it, words of 32 bits with commas between them, without the zeroes at its front.
@@ -51,11 +51,18 @@ mod tests {
     #[test]
     fn notations_of_one_value_are_the_same() {
         for (one, other) in
-            [("0,1", "0-1"), ("4\t4 1", "4 4 1"), ("f", "0000000F"), ("1,00000000", "100000000")]
+            [("0,1", "0-1"), ("4\t4 1", "4 4 1"), ("f", "0000000F"), ("1,00000000", "00000001,00000000")]
         {
             assert!(same(one, other), "{one} and {other}");
         }
-        for (one, other) in [("0", "1"), ("1,1", "11"), ("n/a", "0"), ("", "0"), ("madvise", "never")] {
+        for (one, other) in [
+            ("0", "1"),
+            ("1,1", "11"),
+            ("00000001,00000000", "00000000,00000001"),
+            ("n/a", "0"),
+            ("", "0"),
+            ("madvise", "never"),
+        ] {
             assert!(!same(one, other), "{one} and {other}");
         }
     }
