@@ -228,6 +228,10 @@ fn a_kill_at_any_system_call_can_be_undone() {
 }
 
 /// Kills a process before the call with that number, of those that change files; returns whether it ended first.
+#[allow(
+    clippy::zombie_processes,
+    reason = "a process that ended was waited for as the traced one that it is"
+)]
 fn killed_after(mut command: Command, number: usize) -> bool {
     let trace = || ptrace::traceme().map_err(Into::into);
     // SAFETY: as the module's documentation says.

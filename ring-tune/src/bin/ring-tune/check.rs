@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use ring_tune::CpuSet;
 
 pub(crate) use earlier::{Earlier, FOLDER};
-pub(crate) use files::FILES;
+pub(crate) use files::{DEVICE_FILES, FILES};
 pub(crate) use finding::{Finding, Verdict};
 pub(crate) use host::Host;
 pub(crate) use profile::Profile;

@@ -8,7 +8,7 @@ use ring_tune::{Tree, Unread, cgroup_root};
 use tar::{Builder, EntryType, Header};
 
 use super::secrets;
-use crate::check::{Earlier, FILES, FOLDER};
+use crate::check::{DEVICE_FILES, Earlier, FILES, FOLDER};
 
 /// As many as the kernel follows in one path.
 const MOST_LINKS: usize = 40;
@@ -39,6 +39,7 @@ impl<'a> Copy<'a> {
                 this.add(&path);
             }
         }
+        this.add_devices();
         this.add_balancer();
         this.add_partitions()?;
         let apart = earlier.wait();
@@ -111,6 +112,25 @@ impl<'a> Copy<'a> {
             self.entries.insert(here, Entry::Link(target));
         }
         Some(place.join("/"))
+    }
+
+    /// Of network devices, what is at the device and above it.
+    fn add_devices(&mut self) {
+        for class in ["net", "infiniband"] {
+            for path in self.tree.find(&format!("sys/class/{class}/*/device")).unwrap_or_default() {
+                let Ok(device) = self.tree.resolve(&path) else { continue };
+                let mut folder = device.as_str();
+                while folder.starts_with("sys/devices/") {
+                    for name in DEVICE_FILES {
+                        for file in self.tree.find(&format!("{folder}/{name}")).unwrap_or_default() {
+                            self.add(&file);
+                        }
+                    }
+                    let Some((above, _)) = folder.rsplit_once('/') else { break };
+                    folder = above;
+                }
+            }
+        }
     }
 
     /// Of processes, that there are any, and irqbalance.
