@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use ring_tune::CpuSet;
 
-pub(crate) use earlier::{Earlier, FOLDER};
+pub(crate) use earlier::{COUNTERS, Earlier, FOLDER};
 pub(crate) use files::{DEVICE_FILES, FILES};
 pub(crate) use finding::{Finding, Verdict};
 pub(crate) use host::Host;

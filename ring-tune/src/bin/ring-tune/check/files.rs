@@ -1,6 +1,6 @@
 //! The files that the rows read, for those who save them: a row that reads another names it here.
 
-/// As [`Tree::find`](ring_tune::Tree::find) takes them. Counters are in [`COUNTERS`](super::earlier::COUNTERS); what holds more
+/// As [`Tree::find`](ring_tune::Tree::find) takes them. Counters are in [`COUNTERS`](super::COUNTERS); what holds more
 /// than a row asks for, such as processes and cgroups, is picked out by `snapshot`.
 pub(crate) const FILES: &[&str] = &[
     "dev/cpu_dma_latency",

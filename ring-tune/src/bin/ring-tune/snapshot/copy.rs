@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 
 use ring_tune::{Tree, Unread, cgroup_root};
 use tar::{Builder, EntryType, Header};
 
 use super::secrets;
-use crate::check::{DEVICE_FILES, Earlier, FILES, FOLDER};
+use crate::check::{COUNTERS, DEVICE_FILES, Earlier, FILES, FOLDER};
+
+/// Of files that nobody asks who may write them.
+const MODE: u32 = 0o644;
 
 /// As many as the kernel follows in one path.
 const MOST_LINKS: usize = 40;
@@ -22,7 +26,8 @@ pub(super) struct Copy<'a> {
 
 #[derive(Debug)]
 enum Entry {
-    File(Vec<u8>),
+    /// What it says, and who may write it: the kernel's interrupts are told by that.
+    File(Vec<u8>, u32),
     /// It is there, and was not to be read.
     Unread,
     Link(String),
@@ -45,14 +50,19 @@ impl<'a> Copy<'a> {
         let apart = earlier.wait();
         for (path, text) in earlier.texts() {
             if apart.is_some() {
-                let text = text.as_ref().map_or(Entry::Unread, |text| Entry::File(text.clone().into_bytes()));
+                let text =
+                    text.as_ref().map_or(Entry::Unread, |text| Entry::File(text.clone().into_bytes(), MODE));
                 this.entries.insert(format!("{FOLDER}/{path}"), text);
             }
-            this.add(path);
+        }
+        for pattern in COUNTERS {
+            for path in tree.find(pattern).unwrap_or_default() {
+                this.add(&path);
+            }
         }
         if let Some(apart) = apart {
             let seconds = format!("{}\n", apart.as_secs_f64());
-            this.entries.insert(format!("{FOLDER}/seconds"), Entry::File(seconds.into_bytes()));
+            this.entries.insert(format!("{FOLDER}/seconds"), Entry::File(seconds.into_bytes(), MODE));
         }
         Ok(this)
     }
@@ -69,12 +79,17 @@ impl<'a> Copy<'a> {
             self.tree.bytes(path)
         };
         let entry = match bytes {
-            Ok(bytes) => Entry::File(secrets::removed(path, bytes)),
+            Ok(bytes) => Entry::File(secrets::removed(path, bytes), self.mode(&place)),
             Err(Unread::Absent { .. }) => return,
             Err(_) if self.tree.names(path).is_ok() => Entry::Folder,
             Err(_) => Entry::Unread,
         };
         self.entries.insert(place, entry);
+    }
+
+    fn mode(&self, place: &str) -> u32 {
+        let metadata = fs::symlink_metadata(self.tree.path(place));
+        metadata.map_or(MODE, |metadata| metadata.permissions().mode() & 0o222 | 0o444)
     }
 
     /// Where a path leads; the links on the way are saved.
@@ -145,10 +160,10 @@ impl<'a> Copy<'a> {
                 if let Ok(environment) = self.tree.bytes(&format!("{folder}/environ")) {
                     let environ = format!("{folder}/environ");
                     let kept = secrets::removed(&environ, environment);
-                    self.entries.insert(environ, Entry::File(kept));
+                    self.entries.insert(environ, Entry::File(kept, MODE));
                 }
             } else if folder == "proc/1" {
-                self.entries.insert(path, Entry::File(b"other\n".into()));
+                self.entries.insert(path, Entry::File(b"other\n".into(), MODE));
             }
         }
     }
@@ -183,7 +198,8 @@ impl<'a> Copy<'a> {
             let mut header = Header::new_gnu();
             header.set_mode(0o644);
             match entry {
-                Entry::File(bytes) => {
+                Entry::File(bytes, mode) => {
+                    header.set_mode(*mode);
                     header.set_size(bytes.len() as u64);
                     archive.append_data(&mut header, path, bytes.as_slice())?;
                 }
