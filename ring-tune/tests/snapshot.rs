@@ -38,13 +38,14 @@ fn saved(root: Option<&str>) -> LaidOut {
     folder
 }
 
-fn findings(arguments: &[&str]) -> Vec<(String, String, String)> {
+/// Of each row its name, verdict, group, and what it found.
+fn findings(arguments: &[&str]) -> Vec<[String; 4]> {
     let output = ring_tune(&[&["check", "--json"], arguments].concat());
     let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let field = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
     let rows = report["findings"].as_array().unwrap().iter();
-    rows.map(|row| (field(row, "id"), field(row, "verdict"), field(row, "group"))).collect()
+    rows.map(|row| ["id", "verdict", "group", "actual"].map(|name| field(row, name))).collect()
 }
 
 #[test]
@@ -55,12 +56,11 @@ fn the_copy_of_this_machine_gets_its_verdicts() {
     let root = folder.path().join("unpacked");
     let copied = findings(&["--cpus", &cpu, "--root", text(&root)]);
     // What was counted in the meantime, or is measured, differs from one moment to the next.
-    let steady = |rows: Vec<(String, String, String)>| -> Vec<_> {
-        rows.into_iter()
-            .filter(|(_, _, group)| !matches!(group.as_str(), "disturbance" | "network"))
-            .collect()
+    let steady = |rows: Vec<[String; 4]>| -> Vec<_> {
+        let rows = rows.into_iter().filter(|[_, _, group, _]| !matches!(&**group, "disturbance" | "network"));
+        rows.map(|[id, verdict, ..]| (id, verdict)).collect()
     };
-    let ids = |rows: &[(String, String, String)]| rows.iter().map(|row| row.0.clone()).collect::<Vec<_>>();
+    let ids = |rows: &[[String; 4]]| rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&copied), ids(&live));
     assert_eq!(steady(copied), steady(live));
     let seconds: f64 = fs::read_to_string(root.join("earlier/seconds")).unwrap().trim().parse().unwrap();
