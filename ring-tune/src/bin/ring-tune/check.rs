@@ -3,6 +3,7 @@
 pub(crate) mod asked;
 mod earlier;
 pub(crate) mod ethtool;
+mod files;
 mod finding;
 mod host;
 pub(crate) mod nic;
@@ -19,11 +20,13 @@ use std::process::ExitCode;
 
 use ring_tune::CpuSet;
 
-pub(crate) use earlier::COUNTERS;
-pub(crate) use finding::{Change, Finding};
+pub(crate) use earlier::{COUNTERS, Earlier, FOLDER};
+pub(crate) use files::{DEVICE_FILES, FILES};
+pub(crate) use finding::{Finding, Verdict};
 pub(crate) use host::Host;
 pub(crate) use profile::Profile;
 pub(crate) use report::Report;
+pub(crate) use row::Row;
 
 use crate::say::{has_colours, say, say_json};
 

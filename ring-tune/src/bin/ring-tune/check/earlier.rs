@@ -79,6 +79,11 @@ impl Earlier {
         }
     }
 
+    /// The files of the first sample, with what they said.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &Result<String, Unread>)> {
+        self.texts.iter().map(|(path, text)| (path.as_str(), text))
+    }
+
     /// What a file said.
     pub(crate) fn text(&self, path: &str) -> Result<&str, Unread> {
         match self.texts.get(path) {
