@@ -9,7 +9,7 @@ use ring_tune::{Tree, Unread, cgroup_root};
 use tar::{Builder, EntryType, Header};
 
 use super::secrets;
-use crate::check::{COUNTERS, DEVICE_FILES, Earlier, FILES, FOLDER};
+use crate::check::{COUNTERS, DEVICE_FILES, Earlier, FILES, FOLDER, asked, nic};
 
 /// Of files that nobody asks who may write them.
 const MODE: u32 = 0o644;
@@ -60,6 +60,7 @@ impl<'a> Copy<'a> {
                 this.add(&path);
             }
         }
+        this.add_asked(earlier.texts().map(|(path, _)| path));
         if let Some(apart) = apart {
             let seconds = format!("{}\n", apart.as_secs_f64());
             this.entries.insert(format!("{FOLDER}/seconds"), Entry::File(seconds.into_bytes(), MODE));
@@ -127,6 +128,25 @@ impl<'a> Copy<'a> {
             self.entries.insert(here, Entry::Link(target));
         }
         Some(place.join("/"))
+    }
+
+    /// What stands in no file of a live machine; a saved tree has files of it.
+    fn add_asked<'b>(&mut self, counted: impl Iterator<Item = &'b str>) {
+        if !self.tree.is_live() {
+            return;
+        }
+        let nics = nic::in_use(self.tree).unwrap_or_default();
+        let netdevs = nics.iter().flat_map(|nic| &nic.netdevs);
+        let moderation = netdevs.map(|netdev| format!("ethtool/{netdev}/coalesce"));
+        let counted = counted.filter(|path| asked::is_asked(path)).map(str::to_owned);
+        for path in moderation.chain(counted) {
+            let entry = match asked::text(self.tree, &path) {
+                Ok(text) => Entry::File(text.into_bytes(), MODE),
+                Err(Unread::Absent { .. }) => continue,
+                Err(_) => Entry::Unread,
+            };
+            self.entries.insert(path, entry);
+        }
     }
 
     /// Of network devices, what is at the device and above it.
