@@ -90,7 +90,7 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
             OfCpu::new(cpu, clock.ticks_to_ns(ready.cost.step), &spun, has_stayed, seen)
         });
         let of_cpus = of_cpus.collect();
-        let threshold_ns = clock.ticks_to_ns(threshold);
+        let threshold_ns = clock.ticks_to_ns(threshold).round();
         Ok(Report::new(&tree, threshold_ns, ended_early, of_cpus, after.pressure_since(&before)))
     })
 }

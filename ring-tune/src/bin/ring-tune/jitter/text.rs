@@ -117,6 +117,7 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
         Cause::PageFault => {}
         Cause::Other => {
             line("interrupts meanwhile", names(&cpu.seen.interrupts));
+            line("not explained by them", unexplained(cpu, tally.count));
             line("softirqs meanwhile", names(&cpu.seen.softirqs));
             let steal = cpu.seen.steal_ms.filter(|&steal| steal > 0);
             line(
@@ -124,6 +125,18 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
                 steal.map_or_else(String::new, |steal| format!("{steal} ms, to 10 ms")),
             );
         }
+    }
+}
+
+/// An interrupt makes one gap at most, so where there were fewer of them, somebody below the kernel made the others.
+fn unexplained(cpu: &OfCpu, gaps: u64) -> String {
+    let interrupts = cpu.seen.interrupts.iter().fold(0_u64, |sum, source| sum.saturating_add(source.count));
+    match gaps.saturating_sub(interrupts) {
+        // Where the kernel counts none at all, it does not tell.
+        rest @ 1.. if interrupts > 0 => {
+            format!("{rest} gaps at least, left to the hypervisor or the firmware")
+        }
+        _ => String::new(),
     }
 }
 
