@@ -197,7 +197,10 @@ fn reports_of_this_machine_are_compared() {
     let seconds = cpu["seconds"].as_f64().unwrap();
     cpu["gaps"] = json!(cpu["gaps"].as_u64().unwrap() + 1_000_000);
     cpu["lost_share"] = json!(cpu["lost_share"].as_f64().unwrap() + 5.0);
-    cpu["lost_deviation_ns"] = json!(seconds * 1e7);
+    for (figure, value) in [("lost_share", 5.0), ("gaps_per_second", 1e6 / seconds)] {
+        cpu[format!("{figure}_min")] = json!(value * 0.9);
+        cpu[format!("{figure}_max")] = json!(value * 1.1);
+    }
     let comparison = compared(&serde_json::from_slice(&jitter).unwrap(), &worse);
     assert_eq!(names(&comparison, "worse").len(), 2, "{comparison}");
 

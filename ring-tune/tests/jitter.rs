@@ -92,7 +92,7 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
     let cpu = last_cpu();
     let cpus = CpuSet::only(cpu).unwrap();
     let mut seen = vec![];
-    for _ in 0..10 {
+    for _ in 0..4 {
         let without = measured(&cpus, "1");
         let with = beside_a_competitor(cpu, || measured(&cpus, "1"));
         let [without, with] = [&without["cpus"][0], &with["cpus"][0]];
@@ -147,6 +147,14 @@ fn what_is_counted_in_several_ways_adds_up() {
         );
         assert!((0.0..=1.0).contains(&number(cpu, "lost_share")), "{cpu}");
         assert!(number(cpu, "seconds") > 0.4, "{cpu}");
+        let rate = number(cpu, "gaps") / number(cpu, "seconds");
+        for (name, whole) in [("gaps_per_second", rate), ("lost_share", number(cpu, "lost_share"))] {
+            let [least, most] = ["min", "max"].map(|end| number(cpu, &format!("{name}_{end}")));
+            // Tenths of half a second; what came after the last of them is in the whole alone.
+            let (seconds, whole) = (number(cpu, "seconds"), whole * number(cpu, "seconds"));
+            assert!(least * 0.5 <= whole * 1.001, "{name} {least} {whole} in {cpu}");
+            assert!(most * 0.5 + (seconds - 0.5) >= whole * 0.999, "{name} {most} {whole} in {cpu}");
+        }
         for bucket in list(cpu, "histogram") {
             let causes = ["context_switch", "page_fault", "other"].map(|cause| number(bucket, cause));
             assert_eq!(causes.iter().sum::<f64>(), number(bucket, "count"));

@@ -26,8 +26,8 @@ rows.
 What counts as a change:
   check      another verdict: FAIL is worse than WARN, and WARN than OK and INFO; what could be told in one report
              alone is a change, and neither better nor worse
-  jitter     gaps a second and the share of the time lost, beyond three standard deviations of both together (gaps
-             that come by chance) and 10 %
+  jitter     gaps a second and the share of the time lost, where each lies outside of what the tenths of the other's
+             time had, and 10 % apart
   topology   medians that lie outside of each other's spread, and 5 % apart
   clock      costs and medians that are 5 % apart, any more negative samples
   bench      the ratio to the floor, as for topology; the median where there is no ratio

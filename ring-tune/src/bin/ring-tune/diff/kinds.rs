@@ -12,10 +12,6 @@ const BETWEEN_RUNS: f64 = 0.05;
 /// Gaps come in bursts, whose number differs more than the gaps within them tell.
 const BETWEEN_WINDOWS: f64 = 0.10;
 
-/// Both reports are to lie outside of each other's noise. With three standard deviations of their difference on each side
-/// at equal noise, a change by chance is one in 370.
-const DEVIATIONS: f64 = 3.0 * core::f64::consts::SQRT_2;
-
 /// The verdicts of all rows.
 pub(super) fn check(report: &Value) -> anyhow::Result<Vec<Item>> {
     let item = |finding: &Value| {
@@ -31,7 +27,7 @@ pub(super) fn check(report: &Value) -> anyhow::Result<Vec<Item>> {
 pub(super) fn jitter(report: &Value) -> anyhow::Result<Vec<Item>> {
     let cpus = list(report, "cpus")?.iter();
     let items = cpus
-        .map(|cpu| gaps(cpu).context("a CPU lacks cpu, seconds, gaps, lost_share or lost_deviation_ns"))
+        .map(|cpu| gaps(cpu).context("a CPU lacks cpu, seconds, gaps or lost_share"))
         .collect::<anyhow::Result<Vec<_>>>()?;
     Ok(items.into_iter().flatten().collect())
 }
@@ -41,9 +37,17 @@ fn gaps(cpu: &Value) -> Option<Vec<Item>> {
     let name = cpu.get("cpu")?.as_u64()?;
     let seconds = figure("seconds").filter(|&seconds| seconds > 0.0)?;
     let gaps = figure("gaps")?;
-    // The deviation of a count of events that come by chance is the root of their number; of none it is not zero.
-    let rate = around(gaps / seconds, gaps.max(1.0).sqrt() / seconds, "a second");
-    let lost = around(figure("lost_share")? * 100.0, figure("lost_deviation_ns")? / seconds / 1e7, "%");
+    // The tenths of the time wander more than the whole, so their spread leaves room for what is chance.
+    let spread = |value, name: &str, unit, scale: f64| {
+        let end = |end| number(cpu, &format!("{name}_{end}")).map(|end| end * scale);
+        match (end("min"), end("max")) {
+            (Some(low), Some(high)) => Figure::spread(value, low, high, unit, BETWEEN_WINDOWS),
+            // It ended too early to have any.
+            _ => Figure::shown(value, unit),
+        }
+    };
+    let rate = spread(gaps / seconds, "gaps_per_second", "a second", 1.0);
+    let lost = spread(figure("lost_share")? * 100.0, "lost_share", "%", 100.0);
     let mut items =
         vec![rate.named(format!("gaps on CPU {name}")), lost.named(format!("time lost on CPU {name}"))];
     for (field, what) in [("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max")] {
@@ -51,11 +55,6 @@ fn gaps(cpu: &Value) -> Option<Vec<Item>> {
         items.extend(shown.map(|shown| shown.named(format!("{what} of gaps on CPU {name}"))));
     }
     Some(items)
-}
-
-fn around(value: f64, deviation: f64, unit: &'static str) -> Figure {
-    let noise = DEVIATIONS * deviation.abs();
-    Figure::spread(value, value - noise, value + noise, unit, BETWEEN_WINDOWS)
 }
 
 /// The way between each pair of CPUs.

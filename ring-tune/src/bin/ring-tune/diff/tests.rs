@@ -47,21 +47,32 @@ fn verdicts_are_ordered_where_they_can_be() {
 }
 
 #[test]
-fn gaps_by_chance_are_noise() {
-    let report = |gaps: u64, lost_share: f64| {
-        let deviation_ns = lost_share * 1e10 / (gaps.max(1) as f64).sqrt();
-        let cpu = json!({"cpu": 1, "seconds": 10.0, "gaps": gaps, "lost_share": lost_share,
-            "lost_deviation_ns": deviation_ns, "max_ns": gaps});
+fn gaps_are_noise_within_what_the_tenths_of_the_time_had() {
+    let report = |gaps: f64, lost_share: f64, spread: f64| {
+        let cpu = json!({"cpu": 1, "seconds": 10.0, "gaps": gaps, "lost_share": lost_share, "max_ns": gaps,
+            "lost_share_min": lost_share * (1.0 - spread), "lost_share_max": lost_share * (1.0 + spread),
+            "gaps_per_second_min": gaps / 10.0 * (1.0 - spread),
+            "gaps_per_second_max": gaps / 10.0 * (1.0 + spread)});
         loaded(&json!({"report": "ring-tune jitter", "cpus": [cpu]}))
     };
     let compare = |before, after| {
         let comparison = Comparison::of(&before, &after);
-        (names(&comparison.worse).len(), names(&comparison.better).len(), comparison.not_judged.len())
+        (comparison.worse.len(), comparison.better.len(), comparison.not_judged.len())
     };
-    assert_eq!(compare(report(1_000, 0.01), report(1_080, 0.0105)), (0, 0, 1));
-    assert_eq!(compare(report(1_000, 0.01), report(2_000, 0.02)), (2, 0, 1));
-    assert_eq!(compare(report(2_000, 0.02), report(0, 0.0)), (0, 2, 1));
-    assert_eq!(compare(report(0, 0.0), report(3, 0.0000001)), (0, 0, 1), "three gaps are nothing to go by");
+    assert_eq!(compare(report(1_000.0, 0.01, 0.0), report(1_080.0, 0.0105, 0.0)), (0, 0, 1));
+    assert_eq!(compare(report(1_000.0, 0.01, 0.2), report(2_000.0, 0.02, 0.2)), (2, 0, 1));
+    assert_eq!(compare(report(1_000.0, 0.01, 0.2), report(2_000.0, 0.02, 0.6)), (0, 0, 1));
+    assert_eq!(compare(report(2_000.0, 0.02, 0.5), report(0.0, 0.0, 0.0)), (0, 2, 1));
+    assert_eq!(compare(report(0.0, 0.0, 0.0), report(3.0, 0.01, 1.0)), (0, 0, 1), "three gaps tell nothing");
+}
+
+#[test]
+fn a_measurement_too_short_for_a_spread_is_not_judged_by_it() {
+    let cpu = |gaps: u64| json!({"cpu": 1, "seconds": 1.0, "gaps": gaps, "lost_share": 0.0});
+    let report = |gaps| loaded(&json!({"report": "ring-tune jitter", "cpus": [cpu(gaps)]}));
+    let comparison = Comparison::of(&report(1), &report(100_000));
+    assert_eq!(names(&comparison.not_judged), ["gaps on CPU 1"]);
+    assert!(comparison.worse.is_empty());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The gaps of one CPU.
 
+mod slices;
+
 use ring_tune::Recorder;
 use serde::Serialize;
 
 use super::usage::Usage;
+pub(super) use slices::Slices;
 
 /// Why a thread did not run, as far as its own counters tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,8 +66,7 @@ pub(super) struct Gaps {
     buckets: [[u64; Cause::ALL.len()]; BUCKETS],
     /// The longest first.
     longest: [Option<Gap>; LONGEST],
-    /// In ns².
-    squares: f64,
+    pub(super) slices: Slices,
 }
 
 impl Gaps {
@@ -77,13 +79,13 @@ impl Gaps {
             tallies: [Tally::default(); Cause::ALL.len()],
             buckets: [[0; Cause::ALL.len()]; BUCKETS],
             longest: [None; LONGEST],
-            squares: 0.0,
+            slices: Slices::default(),
         }
     }
 
     pub(super) fn record(&mut self, gap: Gap) {
         self.recorder.record(gap.ns);
-        self.squares += gap.ns * gap.ns;
+        self.slices.record(gap.at_seconds * 1e9, gap.ns);
         let tally = &mut self.tallies[gap.cause as usize];
         tally.count += 1;
         tally.lost_ns += gap.ns;
@@ -103,12 +105,6 @@ impl Gaps {
 
     pub(super) fn lost_ns(&self) -> f64 {
         self.tallies.iter().map(|tally| tally.lost_ns).sum()
-    }
-
-    /// The standard deviation that the lost time has if gaps come independently of each other: the root of the sum of
-    /// their squares, as of any sum over the events of a Poisson process.
-    pub(super) fn lost_deviation_ns(&self) -> f64 {
-        self.squares.sqrt()
     }
 
     /// The lengths that occur, the shortest first: from (in ns), below (in ns), and how many of each cause.

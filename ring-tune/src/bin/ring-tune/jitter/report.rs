@@ -42,9 +42,12 @@ pub(super) struct OfCpu {
     pub(super) p999_ns: Option<f64>,
     pub(super) max_ns: Option<f64>,
     pub(super) lost_ns: f64,
-    /// The standard deviation of the lost time, as the gaps themselves tell it.
-    pub(super) lost_deviation_ns: f64,
     pub(super) lost_share: f64,
+    /// This and the next three: of the tenths of the time, which tell how much the figures wander.
+    pub(super) lost_share_min: Option<f64>,
+    pub(super) lost_share_max: Option<f64>,
+    pub(super) gaps_per_second_min: Option<f64>,
+    pub(super) gaps_per_second_max: Option<f64>,
     pub(super) causes: Causes,
     pub(super) histogram: Vec<Bucket>,
     pub(super) longest: Vec<Gap>,
@@ -99,6 +102,7 @@ impl OfCpu {
         let Spun { gaps, ns, usage } = spun;
         let count = gaps.recorder.count();
         let quantile = |quantile, least| gaps.recorder.quantile_ns(quantile).filter(|_| count >= least);
+        let (shares, rates) = (gaps.slices.share(*ns), gaps.slices.rate(*ns));
         let Usage { involuntary, voluntary, minor_faults, major_faults } = *usage;
         Self {
             cpu,
@@ -111,8 +115,11 @@ impl OfCpu {
             p999_ns: quantile(0.999, 1_000),
             max_ns: gaps.recorder.summary().map(|summary| summary.max_ns),
             lost_ns: gaps.lost_ns(),
-            lost_deviation_ns: gaps.lost_deviation_ns(),
             lost_share: if *ns > 0.0 { gaps.lost_ns() / ns } else { 0.0 },
+            lost_share_min: shares.map(|spread| spread.least),
+            lost_share_max: shares.map(|spread| spread.most),
+            gaps_per_second_min: rates.map(|spread| spread.least),
+            gaps_per_second_max: rates.map(|spread| spread.most),
             causes: Causes(Cause::ALL.map(|cause| gaps.tally(cause))),
             histogram: histogram(gaps),
             longest: gaps.longest().copied().collect(),

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use ring_tune::Clock;
 
-use super::gaps::{Cause, Gap, Gaps};
+use super::gaps::{Cause, Gap, Gaps, Slices};
 use super::usage::Usage;
 
 /// How often the loop's own cost is looked at: long enough for a median that a pre-emption does not move.
@@ -66,6 +66,7 @@ pub(super) fn spin(clock: &Clock, cost: Cost, rules: Rules, mut gaps: Gaps, stop
     let before = Usage::now();
     let mut usage = before;
     let begin = clock.start();
+    gaps.slices = Slices::of(clock.ticks_to_ns(rules.end.saturating_sub(begin)));
     let mut last = begin;
     let mut looked = false;
     loop {

@@ -1,4 +1,4 @@
-use super::gaps::{Cause, Gap, Gaps};
+use super::gaps::{Cause, Gap, Gaps, Slices};
 use super::tasks::{name_and_cpu, schedstat};
 use super::text::length;
 use super::usage::Usage;
@@ -36,8 +36,6 @@ fn gaps_add_up_however_they_are_counted() {
         gaps.histogram().map(|(from, _, counts)| (from, counts.iter().sum())).collect();
     assert_eq!(counts.first(), Some(&(512.0, 1)), "1,000 ns lie between 512 and 1,024");
     assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
-    // The sum of the squares of 1 to 1,000 is 333,833,500.
-    assert!((gaps.lost_deviation_ns() - 333_833_500_f64.sqrt() * 1_000.0).abs() < 1.0);
 }
 
 #[test]
@@ -48,6 +46,22 @@ fn the_longest_are_kept_in_order() {
     }
     let longest: Vec<f64> = gaps.longest().map(|gap| gap.ns).collect();
     assert_eq!(longest, [10.0, 9.0, 8.0, 7.0, 7.0, 6.0, 5.0, 4.0]);
+}
+
+#[test]
+fn a_gap_takes_from_each_slice_that_it_spans() {
+    let mut gaps = Gaps::new();
+    gaps.slices = Slices::of(1e9);
+    // From 150 ms to 350 ms, and one of 50 ms that ends with the measurement.
+    gaps.record(Gap { at_seconds: 0.35, ns: 2e8, cause: Cause::Other });
+    gaps.record(Gap { at_seconds: 1.000_001, ns: 5e7, cause: Cause::Other });
+    let share = gaps.slices.share(1e9 + 1e3).unwrap();
+    assert_eq!((share.least, share.most), (0.0, 1.0), "the third tenth was lost from end to end");
+    let rate = gaps.slices.rate(1e9).unwrap();
+    assert_eq!((rate.least, rate.most), (0.0, 10.0));
+    let first_two = gaps.slices.share(2.1e8).unwrap();
+    assert!((first_two.most - 0.5).abs() < 1e-9, "{first_two:?}");
+    assert_eq!(gaps.slices.share(1.9e8), None, "the second tenth did not end");
 }
 
 #[test]

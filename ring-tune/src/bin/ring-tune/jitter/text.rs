@@ -61,6 +61,16 @@ fn describe(text: &mut String, cpu: &OfCpu) {
             "  the thread was moved to another CPU meanwhile: the figures are not of this one alone"
         );
     }
+    let rates = cpu.gaps_per_second_min.zip(cpu.gaps_per_second_max);
+    let shares = cpu.lost_share_min.zip(cpu.lost_share_max);
+    if let Some((rates, shares)) = rates.zip(shares) {
+        let [least, most] = [shares.0, shares.1].map(|share| share * 100.0);
+        let _ = writeln!(
+            text,
+            "  by tenths of the time: {:.1} to {:.1} gaps a second, {least:.3} to {most:.3} % lost",
+            rates.0, rates.1
+        );
+    }
     if cpu.gaps == 0 {
         let _ = writeln!(text, "  no gap");
     } else {
