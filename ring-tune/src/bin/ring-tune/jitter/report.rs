@@ -33,6 +33,8 @@ pub(super) struct OfCpu {
     pub(super) seconds: f64,
     /// From one stamp to the next without a gap, the median.
     pub(super) step_ns: f64,
+    /// What it takes to ask the kernel after a gap, the median; it is in no gap.
+    pub(super) look_ns: f64,
     /// Whether the thread was on its CPU until the end.
     pub(super) has_stayed: bool,
     pub(super) gaps: u64,
@@ -98,7 +100,7 @@ impl Report {
 }
 
 impl OfCpu {
-    pub(super) fn new(cpu: usize, step_ns: f64, spun: &Spun, has_stayed: bool, seen: Seen) -> Self {
+    pub(super) fn new(cpu: usize, cost_ns: [f64; 2], spun: &Spun, has_stayed: bool, seen: Seen) -> Self {
         let Spun { gaps, ns, usage } = spun;
         let count = gaps.recorder.count();
         let quantile = |quantile, least| gaps.recorder.quantile_ns(quantile).filter(|_| count >= least);
@@ -107,7 +109,8 @@ impl OfCpu {
         Self {
             cpu,
             seconds: ns / 1e9,
-            step_ns,
+            step_ns: cost_ns[0],
+            look_ns: cost_ns[1],
             has_stayed,
             gaps: count,
             p50_ns: quantile(0.5, 1),

@@ -54,7 +54,13 @@ fn row(cpu: &OfCpu) -> String {
 }
 
 fn describe(text: &mut String, cpu: &OfCpu) {
-    let _ = writeln!(text, "\nCPU {}, a step of the loop takes {}", cpu.cpu, length(cpu.step_ns));
+    let _ = writeln!(
+        text,
+        "\nCPU {}, a step of the loop takes {}, and a look after a gap {}",
+        cpu.cpu,
+        length(cpu.step_ns),
+        length(cpu.look_ns)
+    );
     if !cpu.has_stayed {
         let _ = writeln!(
             text,
@@ -123,7 +129,7 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
         }
     };
     match cause {
-        Cause::ContextSwitch => line("tasks that ran here", tasks(cpu)),
+        Cause::ContextSwitch => line("tasks that ran here", tasks(cpu, tally.lost_ns)),
         Cause::PageFault => {}
         Cause::Other => {
             line("interrupts meanwhile", names(&cpu.seen.interrupts));
@@ -150,13 +156,20 @@ fn unexplained(cpu: &OfCpu, gaps: u64) -> String {
     }
 }
 
-fn tasks(cpu: &OfCpu) -> String {
-    let tasks = cpu.seen.tasks.iter().take(NAMES);
-    let tasks: Vec<_> = tasks
+fn tasks(cpu: &OfCpu, lost_ns: f64) -> String {
+    let mut tasks: Vec<_> = cpu
+        .seen
+        .tasks
+        .iter()
+        .take(NAMES)
         .map(|task| {
             format!("{} ({}) {} times, {:.1} ms", plain(&task.name), task.task, task.turns, task.ran_ms)
         })
         .collect();
+    let ran_ms: f64 = cpu.seen.tasks.iter().map(|task| task.ran_ms).sum();
+    if ran_ms * 1e6 < lost_ns / 2.0 {
+        tasks.push("most of the time others, which have ended or moved on".into());
+    }
     tasks.join("; ")
 }
 
