@@ -1,7 +1,7 @@
 //! `ring-tune check --root` over trees in which a file is not what it was: it ends, without a panic, and whatever it
 //! cannot tell has a reason.
 //!
-//! Which files are spoilt how is the same in each run; all of them with `RING_LONG=1`.
+//! Which files are spoilt how is the same in each run; twenty times as many with `RING_LONG=1`.
 #![cfg(feature = "cli")]
 
 #[path = "common/laid_out.rs"]
@@ -28,7 +28,7 @@ const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts");
 /// On a machine that others keep busy it takes a second; a minute is a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Runs of `check` in each test, in all threads together.
+/// Runs of `check` over trees in which one file is spoilt, in all threads together.
 const RUNS: usize = 480;
 
 /// nobody's, on all systems.
@@ -295,8 +295,8 @@ fn a_spoilt_file_is_no_more_than_an_unknown_verdict() {
     let files: usize = hosts.iter().map(|host| Host::lay_out(host).paths.len()).sum();
     let all = files * each_spoil().len();
     // Turns without a common factor with the kinds of spoiling, so that each kind has its turn.
-    let sampled = (all / RUNS).max(1);
-    let step = if is_long() { 1 } else { (sampled..).find(|step| step % 2 != 0 && step % 3 != 0).unwrap() };
+    let runs = if is_long() { 20 * RUNS } else { RUNS };
+    let step = ((all / runs).max(1)..).find(|step| step % 2 != 0 && step % 3 != 0).unwrap();
     let threads = thread::available_parallelism().unwrap().get();
     let wrong: Vec<String> = thread::scope(|scope| {
         let spoil = |thread| spoil_each(&copied, &hosts, (thread * step) % (threads * step), threads * step);
@@ -334,7 +334,7 @@ fn whatever_files_hold_check_ends_with_a_report() {
     let copied = Copied::new();
     let hosts: Vec<Host> = hosts().iter().map(|host| Host::lay_out(host)).collect();
     let spoilt = prop::collection::vec((any::<Index>(), any_spoil()), 1..12);
-    let cases = if is_long() { 20_000 } else { 120 };
+    let cases = if is_long() { 2_400 } else { 120 };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&(any::<Index>(), spoilt), |(host, spoilt)| {
         let host = host.get(&hosts);

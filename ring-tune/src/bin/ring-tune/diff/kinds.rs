@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::facts::{Fact, Figure, Item};
 
-/// Two runs of one program on one machine differ by so much though each agrees with itself: its pages lie elsewhere, and
-/// its clock was calibrated anew.
+/// Two runs of one program on one machine differ by so much though each agrees with itself: its pages lie elsewhere,
+/// and its clock was calibrated anew.
 const BETWEEN_RUNS: f64 = 0.05;
 
 /// Gaps come in bursts, whose number differs more than the gaps within them tell.

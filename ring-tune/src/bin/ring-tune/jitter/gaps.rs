@@ -71,8 +71,8 @@ pub(super) struct Gaps {
 
 impl Gaps {
     pub(super) fn new() -> Self {
-        // New memory has no pages until it is written to, and each would be a fault when first a gap needs it. A copy is
-        // written to from end to end.
+        // New memory has no pages until it is written to, and each would be a fault when first a gap needs it. A copy
+        // is written to from end to end.
         let recorder = Recorder::new().clone();
         Self {
             recorder,

@@ -1,7 +1,8 @@
 //! A loop on each CPU, and a reader that counts around them.
 //!
-//! After a gap the loop asks for its thread's counters, a system call of some 0.3 µs. What the kernel tells of interrupts
-//! takes some 70 µs to read, and would be the largest disturbance itself: the reader does that before and after.
+//! After a gap the loop asks for its thread's counters, a system call of some 0.3 µs. What the kernel tells of
+//! interrupts takes some 70 µs to read, and would be the largest disturbance itself: the reader does that before and
+//! after.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -59,19 +60,9 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
     let signals = Signals::block().context("cannot wait for signals")?;
     thread::scope(|scope| {
         // Whatever fails, the threads end with the senders that they wait for.
-        let spinners = order
-            .cpus
-            .iter()
-            .map(|cpu| {
-                let (ready, is_ready) = channel();
-                let (go, may_go) = channel();
-                let stop = &stop;
-                let body = move || spinner(cpu, &clock, &ready, &may_go, stop);
-                let thread = thread::Builder::new().name(format!("spin-{cpu}")).spawn_scoped(scope, body)?;
-                Ok(Spinner { cpu, is_ready, go, thread })
-            })
-            .collect::<io::Result<Vec<_>>>()
-            .context("cannot start a thread for each CPU")?;
+        let start = |cpu| Spinner::start(scope, cpu, &clock, &stop);
+        let spinners = order.cpus.iter().map(start).collect::<io::Result<Vec<_>>>();
+        let spinners = spinners.context("cannot start a thread for each CPU")?;
         let ready = spinners.iter().map(Spinner::is_ready).collect::<anyhow::Result<Vec<_>>>()?;
         let threshold = threshold(order, &clock, &ready)?;
 
@@ -99,7 +90,20 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
     })
 }
 
-impl Spinner<'_> {
+impl<'scope> Spinner<'scope> {
+    fn start(
+        scope: &'scope thread::Scope<'scope, '_>,
+        cpu: usize,
+        clock: &'scope Clock,
+        stop: &'scope AtomicBool,
+    ) -> io::Result<Self> {
+        let (ready, is_ready) = channel();
+        let (go, may_go) = channel();
+        let body = move || spinner(cpu, clock, &ready, &may_go, stop);
+        let thread = thread::Builder::new().name(format!("spin-{cpu}")).spawn_scoped(scope, body)?;
+        Ok(Self { cpu, is_ready, go, thread })
+    }
+
     fn is_ready(&self) -> anyhow::Result<Ready> {
         let ready = self.is_ready.recv().map_err(|_| anyhow!("the thread of CPU {} ended", self.cpu))?;
         ready.with_context(|| format!("cannot spin on CPU {}", self.cpu))

@@ -71,8 +71,8 @@ pub(super) fn spin(clock: &Clock, cost: Cost, rules: Rules, mut gaps: Gaps, stop
     let mut looked = false;
     loop {
         let now = clock.start();
-        // Looking takes part in the step after it, some of it from cold caches, and is no gap; what came on top of it is
-        // one like any other.
+        // Looking takes part in the step after it, some of it from cold caches, and is no gap; what came on top of it
+        // is one like any other.
         let (own, slack) = if looked { (cost.look, cost.look.saturating_mul(4)) } else { (0, 0) };
         let step = now.saturating_sub(last);
         last = now;
