@@ -67,10 +67,10 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
         let threshold = threshold(order, &clock, &ready)?;
 
         let before = Sample::take(&tree);
-        let end = end(&clock, order.time);
+        let rules = Rules { threshold, length: ticks(&clock, order.time.as_secs_f64()) };
         for spinner in &spinners {
             // One that has ended is found when it is joined.
-            let _ = spinner.go.send(Rules { threshold, end });
+            let _ = spinner.go.send(rules);
         }
         let ended_early = wait(order.time, &signals);
         // ORDERING: Relaxed: it says nothing about other memory.
@@ -140,24 +140,22 @@ fn own_task() -> u32 {
 }
 
 /// How long a step is a gap, in ticks.
-#[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates")]
 fn threshold(order: &Order, clock: &Clock, ready: &[Ready]) -> anyhow::Result<u64> {
     let step = ready.iter().map(|ready| ready.cost.step).max().unwrap_or(0);
-    let ticks = |ns: f64| (ns * 1e-9 * clock.hz()) as u64;
     let Some(named_ns) = order.threshold_ns else {
-        return Ok(step.saturating_mul(STEPS_OF_A_GAP).max(ticks(LEAST_THRESHOLD_NS)));
+        return Ok(step.saturating_mul(STEPS_OF_A_GAP).max(ticks(clock, LEAST_THRESHOLD_NS * 1e-9)));
     };
     let step_ns = clock.ticks_to_ns(step);
     ensure!(
         named_ns >= 2.0 * step_ns,
         "--threshold-ns {named_ns}: a step of the loop itself takes {step_ns:.0} ns; name twice that at least"
     );
-    Ok(ticks(named_ns))
+    Ok(ticks(clock, named_ns * 1e-9))
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates")]
-fn end(clock: &Clock, time: Duration) -> u64 {
-    clock.start().saturating_add((time.as_secs_f64() * clock.hz()) as u64)
+fn ticks(clock: &Clock, seconds: f64) -> u64 {
+    (seconds * clock.hz()) as u64
 }
 
 /// Waits until the time has passed, with a sign of life for people; whether a signal came first.

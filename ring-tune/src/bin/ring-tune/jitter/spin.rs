@@ -45,11 +45,12 @@ fn median(clock: &Clock, mut act: impl FnMut()) -> u64 {
     steps[STEPS / 2]
 }
 
-/// When a step is a gap, and when the loop ends, in ticks.
+/// How long a step is a gap, and how long the loop runs, in ticks. A thread that gets its CPU late runs as long as the
+/// others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub(super) threshold: u64,
-    pub(super) end: u64,
+    pub(super) length: u64,
 }
 
 /// What a loop saw.
@@ -66,7 +67,8 @@ pub(super) fn spin(clock: &Clock, cost: Cost, rules: Rules, mut gaps: Gaps, stop
     let before = Usage::now();
     let mut usage = before;
     let begin = clock.start();
-    gaps.slices = Slices::of(clock.ticks_to_ns(rules.end.saturating_sub(begin)));
+    let end = begin.saturating_add(rules.length);
+    gaps.slices = Slices::of(clock.ticks_to_ns(rules.length));
     let mut last = begin;
     let mut looked = false;
     loop {
@@ -87,7 +89,7 @@ pub(super) fn spin(clock: &Clock, cost: Cost, rules: Rules, mut gaps: Gaps, stop
             usage = later;
         }
         // ORDERING: Relaxed: it says nothing about other memory.
-        if now >= rules.end || stop.load(Ordering::Relaxed) {
+        if now >= end || stop.load(Ordering::Relaxed) {
             return Spun {
                 gaps,
                 ns: clock.ticks_to_ns(now.saturating_sub(begin)),
