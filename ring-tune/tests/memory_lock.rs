@@ -1,7 +1,7 @@
 //! All memory is locked, as the kernel counts it. One test in this process, since the whole process is meant.
 
+use core::hint::black_box;
 use std::fs;
-use std::hint::black_box;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use ring_tune::{Error, lock_all_memory, unlock_all_memory};

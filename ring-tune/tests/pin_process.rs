@@ -1,9 +1,9 @@
 //! All threads of another process are pinned while it makes new ones.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
 use std::io::{Read, stdin};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, thread};
 
 use ring_tune::{CpuSet, Errno, Error, allowed_cpus, pin_process};

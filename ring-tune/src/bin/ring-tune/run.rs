@@ -100,20 +100,20 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     let tree = Tree::live();
     let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
     let plan = Plan::of(args, &tree, &topology, &reachable_cpus(&topology)?)?;
-    let applied = apply(&plan);
-    let starts = !(args.dry_run || args.strict && !applied.missing.is_empty());
+    let missing = apply(&plan);
+    let starts = !(args.dry_run || args.strict && !missing.is_empty());
 
-    let report = Report::of(&plan, &applied.missing, &args.command, starts);
+    let report = Report::of(&plan, &missing, &args.command, starts);
     match (args.json, args.dry_run) {
         (true, true) => say_json(&report)?,
         (true, false) => warn(format_args!("{}\n", serde_json::to_string(&report)?)),
         (false, true) => say(format_args!("{}", report.text()))?,
-        (false, false) => applied.missing.iter().for_each(|error| warn(format_args!("ring-tune: {error}\n"))),
+        (false, false) => missing.iter().for_each(|error| warn(format_args!("ring-tune: {error}\n"))),
     }
     if starts {
         return Ok(become_command(&args.command));
     }
-    if args.strict && !applied.missing.is_empty() {
+    if args.strict && !missing.is_empty() {
         if !args.dry_run {
             warn(format_args!("ring-tune: not started, since --strict asks for all of it\n"));
         }

@@ -4,23 +4,16 @@ use ring_tune::{CpuSet, Error, Fifo, LatencyLimit, Topology, allowed_cpus, pin_t
 
 use super::plan::Plan;
 
-/// What has become of a plan.
-#[derive(Debug)]
-pub(super) struct Applied {
-    /// What could not be had.
-    pub(super) missing: Vec<Error>,
-}
-
-/// Does as much of the plan as can be done; it holds for the program that this process becomes.
-pub(super) fn apply(plan: &Plan) -> Applied {
+/// Does as much of the plan as can be done, and returns what cannot; it holds for the program that this process becomes.
+pub(super) fn apply(plan: &Plan) -> Vec<Error> {
     let steps = [
-        set_memory_policy(plan.memory_policy()),
+        plan.policy.map_or(Ok(()), set_memory_policy),
         LatencyLimit::hold(plan.latency_limit_us).and_then(LatencyLimit::keep_through_exec),
         pin_to_set(&plan.cpus),
         // Last, so that nothing of the above is done with a priority that starves others.
         plan.fifo.map_or(Ok(()), |priority| Fifo::begin(priority).map(Fifo::keep)),
     ];
-    Applied { missing: steps.into_iter().filter_map(Result::err).collect() }
+    steps.into_iter().filter_map(Result::err).collect()
 }
 
 /// The CPUs that this process may run on: those of its affinity, and isolated ones, which a shell's affinity leaves out,

@@ -2,7 +2,6 @@
 
 use anyhow::ensure;
 use ring_tune::{CpuSet, MemoryPolicy, Share, Topology, Tree};
-use serde::Serialize;
 
 use super::Args;
 use super::device::node_of_device;
@@ -10,8 +9,7 @@ use crate::check::Profile;
 use crate::say::plain;
 
 /// From where memory comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Memory {
     /// From the node alone
     Bind,
@@ -28,9 +26,8 @@ pub(super) struct Plan {
     pub(super) cpus: CpuSet,
     /// What a pair of CPUs has in common.
     pub(super) share: Option<Share>,
-    /// Where memory comes from; no node goes with [`Memory::Local`].
-    pub(super) memory: Memory,
-    pub(super) node: Option<usize>,
+    /// From where memory comes; left as it is where there is nothing to choose from, or nothing to choose by.
+    pub(super) policy: Option<MemoryPolicy>,
     pub(super) fifo: Option<u8>,
     pub(super) latency_limit_us: u32,
     /// What is worth to know about it.
@@ -62,7 +59,7 @@ impl Plan {
         if let Some(node) = wanted_node.filter(|_| own_node != wanted_node) {
             notes.push(format!("CPUs {cpus} are not all on node {node}: the way to it is longer"));
         }
-        let (memory, node) = memory(args, topology, own_node, &mut notes);
+        let policy = policy(args, topology, own_node, &mut notes);
         about_cpus(topology, &cpus, &mut notes);
         if args.fifo.is_some() {
             about_throttling(tree, &mut notes);
@@ -71,20 +68,11 @@ impl Plan {
             profile: args.profile,
             share: share(topology, &cpus),
             cpus,
-            memory,
-            node,
+            policy,
             fifo: args.fifo,
             latency_limit_us: args.latency_us,
             notes,
         })
-    }
-
-    pub(super) fn memory_policy(&self) -> MemoryPolicy {
-        match (self.memory, self.node) {
-            (Memory::Bind, Some(node)) => MemoryPolicy::Bind { node },
-            (Memory::Preferred, Some(node)) => MemoryPolicy::Preferred { node },
-            _ => MemoryPolicy::Local,
-        }
     }
 }
 
@@ -129,26 +117,31 @@ fn only_node(topology: &Topology, cpus: &CpuSet) -> Option<usize> {
     cpus.iter().all(|cpu| topology.node(cpu) == Some(first)).then_some(first)
 }
 
-fn memory(
+fn policy(
     args: &Args,
     topology: &Topology,
     own_node: Option<usize>,
     notes: &mut Vec<String>,
-) -> (Memory, Option<usize>) {
+) -> Option<MemoryPolicy> {
+    if topology.nodes().is_empty() {
+        return None;
+    }
     let memory = args.memory.unwrap_or(match args.profile {
         // It shares its CPUs with others, and may grow beyond the node with them.
         Profile::Hybrid => Memory::Preferred,
         Profile::Spin | Profile::Rdma | Profile::Bench => Memory::Bind,
     });
-    let node = args.node.or(own_node);
-    if memory == Memory::Local || node.is_some() {
-        return (memory, node.filter(|_| memory != Memory::Local));
+    match (memory, args.node.or(own_node)) {
+        (Memory::Local, _) => Some(MemoryPolicy::Local),
+        (Memory::Bind, Some(node)) => Some(MemoryPolicy::Bind { node }),
+        (Memory::Preferred, Some(node)) => Some(MemoryPolicy::Preferred { node }),
+        (Memory::Bind | Memory::Preferred, None) => {
+            notes.push(
+                "the CPUs are on several nodes: name the one that memory is to come from with --node".into(),
+            );
+            None
+        }
     }
-    // Without nodes all memory is equally near.
-    if !topology.nodes().is_empty() {
-        notes.push("the CPUs are on several nodes, and memory comes from that of the first touch: name one with --node".into());
-    }
-    (Memory::Local, None)
 }
 
 fn share(topology: &Topology, cpus: &CpuSet) -> Option<Share> {

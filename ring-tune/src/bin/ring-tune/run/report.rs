@@ -4,10 +4,10 @@ use core::error::Error as _;
 use core::fmt::Write as _;
 use std::ffi::OsString;
 
-use ring_tune::Error;
+use ring_tune::{Error, MemoryPolicy};
 use serde::Serialize;
 
-use super::plan::{Memory, Plan};
+use super::plan::Plan;
 use crate::check::Profile;
 use crate::say::plain;
 
@@ -19,7 +19,8 @@ pub(super) struct Report {
     profile: Profile,
     cpus: String,
     cpus_share: Option<String>,
-    memory: Memory,
+    /// None where it is left as it is.
+    memory: Option<&'static str>,
     node: Option<usize>,
     fifo: Option<u8>,
     latency_limit_us: u32,
@@ -41,13 +42,19 @@ struct Missing {
 
 impl Report {
     pub(super) fn of(plan: &Plan, missing: &[Error], command: &[OsString], starts: bool) -> Self {
+        let (memory, node) = match plan.policy {
+            Some(MemoryPolicy::Bind { node }) => (Some("bind"), Some(node)),
+            Some(MemoryPolicy::Preferred { node }) => (Some("preferred"), Some(node)),
+            Some(_) => (Some("local"), None),
+            None => (None, None),
+        };
         Self {
             report: "ring-tune run",
             profile: plan.profile,
             cpus: plan.cpus.to_string(),
             cpus_share: plan.share.map(|share| share.to_string()),
-            memory: plan.memory,
-            node: plan.node,
+            memory,
+            node,
             fifo: plan.fifo,
             latency_limit_us: plan.latency_limit_us,
             notes: plan.notes.clone(),
@@ -82,11 +89,10 @@ impl Report {
 
     fn memory_text(&self) -> String {
         match (self.memory, self.node) {
-            (Memory::Bind, Some(node)) => format!("from node {node} alone"),
-            (Memory::Preferred, Some(node)) => {
-                format!("from node {node}, and from others if it has none left")
-            }
-            _ => "from the node of the first touch".into(),
+            (Some("bind"), Some(node)) => format!("from node {node} alone"),
+            (Some(_), Some(node)) => format!("from node {node}, and from others if it has none left"),
+            (Some(_), None) => "from the node of the first touch".into(),
+            (None, _) => "as it is".into(),
         }
     }
 }
