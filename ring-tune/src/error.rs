@@ -7,8 +7,8 @@ use core::ffi::c_int;
 
 pub use errno::Errno;
 use remedy::{
-    Limit, latency_limit_remedy, lock_memory_remedy, memory_policy_remedy, pin_remedy, pin_thread_remedy,
-    read_remedy, scheduling_remedy,
+    Limit, Thread, latency_limit_remedy, lock_memory_remedy, memory_policy_remedy, pin_remedy,
+    pin_thread_remedy, read_remedy, scheduling_remedy,
 };
 
 /// A request that the host refused, with what to do about it. What the kernel said is the
@@ -65,7 +65,7 @@ pub enum Error {
     },
 
     /// The kernel refused to move a thread.
-    #[error("cannot pin thread {thread} (0 is the calling one): {}", pin_thread_remedy(*.source))]
+    #[error("cannot pin {}: {}", Thread(*.thread), pin_thread_remedy(*.source))]
     PinThread {
         /// The thread's number, 0 for the calling thread.
         thread: c_int,

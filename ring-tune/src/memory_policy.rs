@@ -125,6 +125,9 @@ pub fn memory_policy() -> Result<MemoryPolicy, Error> {
 pub fn bind_memory(range: &[u8], node: usize) -> Result<(), Error> {
     let refused = |source| Error::MemoryPolicy { node, source };
     let nodes = mask(node).map_err(refused)?;
+    if range.is_empty() {
+        return Ok(());
+    }
     // SAFETY: takes a plain number.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let page_bytes = usize::try_from(page_bytes).map_err(|_| refused(Errno::last()))?;

@@ -20,11 +20,11 @@ const THIS_THREAD: c_int = 0;
 /// and threads of a lower priority do not either. Then the thread has its policy, priority and nice value back.
 ///
 /// A thread that spins like this starves whatever else must run on its CPU, the kernel's own threads included. So the
-/// kernel throttles: with `kernel.sched_rt_runtime_us` at its usual 950,000 of 1,000,000 µs, real-time threads stand
-/// still for 50 ms in each second in which they leave nothing to others; since Linux 6.12 a fair server gives these
-/// 50 ms away only if somebody waits for them. Use it on an isolated CPU, or for threads that sleep.
+/// kernel stops it: before Linux 6.12 for 50 ms in each second, the rest of `kernel.sched_rt_runtime_us`, whether anybody
+/// else wants the CPU or not; later kernels have a fair server that gives others 50 ms in each second if they wait
+/// (sched(7), `/sys/kernel/debug/sched/fair_server`). Use it on an isolated CPU, or for threads that sleep.
 ///
-/// Threads that are created meanwhile inherit the policy and keep it.
+/// Threads that are created meanwhile inherit the policy and keep it, unless this one has SCHED_RESET_ON_FORK.
 ///
 /// ```
 /// use ring_tune::{Error, Fifo};
@@ -65,7 +65,7 @@ impl Fifo {
     /// [`Error::FifoNotInEffect`].
     pub fn begin(priority: u8) -> Result<Self, Error> {
         let before = Attributes::read().map_err(|source| Error::ReadScheduling { source })?;
-        let wanted = Attributes::fifo(priority);
+        let wanted = before.fifo(priority);
         wanted.set().map_err(|source| Error::Fifo { priority, source })?;
         // From here on, each way out puts back what was.
         let fifo = Self { before, priority, of_this_thread: PhantomData };
@@ -112,10 +112,14 @@ struct Attributes {
 
 impl Attributes {
     const BYTES: u32 = 48;
+    /// SCHED_FLAG_RESET_ON_FORK of sched_setattr(2).
+    const RESET_ON_FORK: u64 = 1;
 
-    fn fifo(priority: u8) -> Self {
+    /// A thread whose children do not inherit its policy may not give that up without privilege: it stays.
+    fn fifo(&self, priority: u8) -> Self {
+        let flags = self.flags & Self::RESET_ON_FORK;
         let policy = libc::SCHED_FIFO.unsigned_abs();
-        Self { bytes: Self::BYTES, policy, priority: priority.into(), ..Self::default() }
+        Self { bytes: Self::BYTES, policy, flags, priority: priority.into(), ..Self::default() }
     }
 
     /// Those of the calling thread.

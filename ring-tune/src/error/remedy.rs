@@ -1,5 +1,6 @@
 //! What to do about a refusal; the first words say why the kernel refuses so.
 
+use core::ffi::c_int;
 use core::fmt;
 
 use super::Errno;
@@ -20,6 +21,18 @@ pub(super) fn read_remedy(errno: Errno) -> &'static str {
     match errno {
         Errno::INVAL => "the machine has more CPUs than a set holds, raise MAX_CPUS",
         _ => "allow sched_getaffinity in the sandbox of this process",
+    }
+}
+
+/// A thread by its number, 0 for the calling one.
+pub(super) struct Thread(pub(super) c_int);
+
+impl fmt::Display for Thread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => formatter.write_str("this thread"),
+            number => write!(formatter, "thread {number}"),
+        }
     }
 }
 

@@ -71,6 +71,7 @@ fn a_range_is_bound_without_the_rest() {
     bind_memory(middle, 0).unwrap();
     let line = mapping(middle[4_096..].as_ptr());
     assert!(line.contains(" bind:0 "), "{line}");
+    bind_memory(&[], 0).unwrap();
     let line = mapping(buffer[3 << 20..].as_ptr());
     assert!(!line.contains(" bind:0 "), "{line}");
     assert!(buffer.iter().all(|&byte| byte == 7));

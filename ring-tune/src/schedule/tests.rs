@@ -48,6 +48,27 @@ fn the_policy_holds_while_the_guard_lives_and_what_was_before_comes_back() {
 }
 
 #[test]
+fn children_inherit_the_policy_unless_they_did_not_before() {
+    if !is_permitted() {
+        return;
+    }
+    let child = || thread::spawn(|| by_proc()[0]).join().unwrap();
+    thread::spawn(move || {
+        let fifo = Fifo::begin(1).unwrap();
+        assert_eq!(child(), libc::SCHED_FIFO.into());
+        drop(fifo);
+        let before = Attributes { flags: Attributes::RESET_ON_FORK, ..Attributes::read().unwrap() };
+        before.set().unwrap();
+        let fifo = Fifo::begin(1).unwrap();
+        assert_eq!(child(), libc::SCHED_OTHER.into());
+        drop(fifo);
+        assert_eq!(Attributes::read().unwrap().flags, Attributes::RESET_ON_FORK);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
 fn a_guard_that_is_kept_changes_nothing_back() {
     if !is_permitted() {
         return;

@@ -86,9 +86,8 @@ This process becomes the command: signals and the exit status are the command's 
 command is not found, 126 where it cannot be executed, 2 where --strict refuses it, and 1 for an error before that.
 
 SCHED_FIFO is for threads that sleep, or for isolated CPUs: one that spins starves what else must run on its CPU, and
-the kernel stops it for 50 ms in each second (kernel.sched_rt_runtime_us). Locked memory does not outlive the start of a
-command: one that needs it locks its own. The limit on the wake-up latency lasts as long as the command keeps
-the descriptor that it inherits.
+the kernel stops it for 50 ms in each second. Locked memory does not outlive the start of a command: one that needs it
+locks its own. The limit on the wake-up latency lasts as long as the command keeps the descriptor that it inherits.
 
 Examples:
   ring-tune run -- ./server --port 7000            on the best pair of CPUs, with memory of their node

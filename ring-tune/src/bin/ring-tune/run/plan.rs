@@ -182,13 +182,16 @@ fn about_cpus(topology: &Topology, cpus: &CpuSet, notes: &mut Vec<String>) {
 
 /// What stops threads of SCHED_FIFO.
 fn about_throttling(tree: &Tree, notes: &mut Vec<String>) {
+    // Linux 6.12 has the fair server instead of the budget, whatever the file says.
     match tree.number("proc/sys/kernel/sched_rt_runtime_us") {
-        Ok(-1) => {
-            notes.push("nothing stops a thread of SCHED_FIFO that spins: what else needs its CPU starves".into())
-        }
+        Ok(-1) => notes.push(
+            "kernel.sched_rt_runtime_us is -1: before Linux 6.12 what else needs the CPU of a SCHED_FIFO thread that \
+             spins starves; later kernels stop the thread for 50 ms in each second all the same, if somebody waits"
+                .into(),
+        ),
         Ok(runtime_us) => notes.push(format!(
-            "kernel.sched_rt_runtime_us is {runtime_us}: threads of SCHED_FIFO that spin are stopped for the rest of \
-             each kernel.sched_rt_period_us, if not for others then by the fair server"
+            "a SCHED_FIFO thread that spins is stopped in each second: before Linux 6.12 beyond {runtime_us} µs \
+             (kernel.sched_rt_runtime_us), later for 50 ms if somebody waits (/sys/kernel/debug/sched/fair_server)"
         )),
         Err(_) => {}
     }

@@ -122,7 +122,7 @@ fn what_is_beside_the_cpus_is_noted() {
     assert!(notes("--cpus 0-7").contains("all that do the housekeeping"));
     assert!(notes("--cpus 1-2").contains("on several nodes"));
     assert!(notes("--cpus 1 --node 1").contains("CPUs 1 are not all on node 1"));
-    assert!(notes("--fifo 1").contains("sched_rt_runtime_us is 950000"));
+    assert!(notes("--fifo 1").contains("beyond 950000 µs"));
     for unknown in ["eth0", "lo"] {
         assert!(notes(&format!("--near {unknown}")).contains(&format!("NUMA node of {unknown}")));
     }
