@@ -8,7 +8,7 @@ use core::ffi::c_int;
 pub use errno::Errno;
 use remedy::{
     Limit, Thread, latency_limit_remedy, lock_memory_remedy, memory_policy_remedy, pin_remedy,
-    pin_thread_remedy, read_remedy, scheduling_remedy,
+    pin_thread_remedy, read_policy_remedy, read_remedy, scheduling_remedy,
 };
 
 /// A request that the host refused, with what to do about it. What the kernel said is the
@@ -75,7 +75,9 @@ pub enum Error {
 
     /// The kernel accepted the set, but the thread has another one.
     #[error(
-        "pinning thread {thread} (0 is the calling one) was accepted but is not in effect: CPU {cpu} is offline or          outside the cpuset of this thread, or a daemon moved it meanwhile; name CPUs that its cpuset allows, and pin          again"
+        "pinning {} was accepted but is not in effect: CPU {cpu} is offline or outside its cpuset, or a daemon moved it \
+         meanwhile; name CPUs that its cpuset allows, and pin again",
+        Thread(*.thread)
     )]
     PinThreadNotInEffect {
         /// The thread's number, 0 for the calling thread.
@@ -106,7 +108,8 @@ pub enum Error {
 
     /// The policy was accepted, but the thread has another one.
     #[error(
-        "SCHED_FIFO {priority} was accepted but is not in effect: look for a daemon such as rtkit that changes the          policy of threads, and ask again"
+        "SCHED_FIFO {priority} was accepted but is not in effect: look for a daemon such as rtkit that changes the \
+         policy of threads, and ask again"
     )]
     FifoNotInEffect {
         /// The priority that was asked for.
@@ -143,7 +146,8 @@ pub enum Error {
 
     /// The policy was accepted, but the thread has another one.
     #[error(
-        "taking memory from NUMA node {node} was accepted but is not in effect: look for a cpuset whose cpuset.mems          changed meanwhile, and ask again"
+        "taking memory from NUMA node {node} was accepted but is not in effect: look for a cpuset whose cpuset.mems \
+         changed meanwhile, and ask again"
     )]
     MemoryPolicyNotInEffect {
         /// The node that was asked for.
@@ -151,15 +155,23 @@ pub enum Error {
     },
 
     /// The memory policy of the calling thread cannot be read or put back.
-    #[error("cannot read or put back the memory policy of this thread: {}", memory_policy_remedy(*.source))]
+    #[error("cannot read or put back the memory policy of this thread: {}", read_policy_remedy(*.source))]
     ReadMemoryPolicy {
         /// What the kernel answered.
         source: Errno,
     },
 
+    /// The memory policy is none that this crate sets.
+    #[error("cannot set a memory policy of mode {mode}: choose Local, Bind or Preferred")]
+    OtherMemoryPolicy {
+        /// The kernel's number of the mode.
+        mode: c_int,
+    },
+
     /// There is no /dev/cpu_dma_latency: whether CPUs sleep deeply is not for this system to say.
     #[error(
-        "cannot limit the wake-up latency to {limit_us} µs: there is no /dev/cpu_dma_latency; mount it into the          container, or take a kernel with CONFIG_CPU_IDLE; on a virtual machine only the host decides how CPUs sleep"
+        "cannot limit the wake-up latency to {limit_us} µs: there is no /dev/cpu_dma_latency; mount it into the \
+         container, or take a kernel with CONFIG_CPU_IDLE; on a virtual machine only the host decides how CPUs sleep"
     )]
     LatencyLimitAbsent {
         /// The limit that was asked for, in µs.
@@ -194,5 +206,34 @@ mod tests {
             assert!(text.contains("CPU 3") && text.contains(culprit), "{text}");
             assert!(!text.contains("errno"), "said twice: {text}");
         }
+    }
+
+    #[test]
+    fn each_text_is_one_line_and_says_what_to_do() {
+        let errnos = [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENOMEM, libc::ENOSYS, libc::ESRCH, -7];
+        for source in errnos.map(Errno) {
+            for error in [
+                Error::PinThread { thread: 0, source },
+                Error::PinThreadNotInEffect { thread: 12, cpu: 3 },
+                Error::ListThreads { process: 12, source },
+                Error::Fifo { priority: 5, source },
+                Error::FifoNotInEffect { priority: 5 },
+                Error::LockMemory { limit_bytes: 65_536, source },
+                Error::LockMemory { limit_bytes: u64::MAX, source },
+                Error::MemoryPolicy { node: 1, source },
+                Error::MemoryPolicyNotInEffect { node: 1 },
+                Error::ReadMemoryPolicy { source },
+                Error::LatencyLimitAbsent { limit_us: 2, source },
+                Error::LatencyLimit { limit_us: 2, source },
+            ] {
+                let text = error.to_string();
+                assert!(!text.contains("  ") && !text.contains('\n') && !text.contains("errno"), "{text}");
+                assert!(text.contains(": ") && text.is_ascii() != text.contains('µ'), "{text}");
+            }
+        }
+        let refused = |source| Error::LockMemory { limit_bytes: 65_536, source }.to_string();
+        assert!(refused(Errno::PERM).contains("allows 65536 bytes"));
+        let pinned = Error::PinThread { thread: 0, source: Errno::INVAL }.to_string();
+        assert!(pinned.starts_with("cannot pin this thread: "), "{pinned}");
     }
 }

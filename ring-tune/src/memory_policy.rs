@@ -52,8 +52,8 @@ pub enum MemoryPolicy {
 ///
 /// # Errors
 ///
-/// [`Error::MemoryPolicy`] where the kernel refuses the node, or the policy is [`MemoryPolicy::Other`];
-/// [`Error::MemoryPolicyNotInEffect`], [`Error::ReadMemoryPolicy`].
+/// [`Error::MemoryPolicy`] where the kernel refuses the node, [`Error::OtherMemoryPolicy`] for
+/// [`MemoryPolicy::Other`], [`Error::MemoryPolicyNotInEffect`], [`Error::ReadMemoryPolicy`].
 ///
 /// ```
 /// use ring_tune::{MemoryPolicy, memory_policy, set_memory_policy};
@@ -70,7 +70,7 @@ pub fn set_memory_policy(policy: MemoryPolicy) -> Result<(), Error> {
         }
         MemoryPolicy::Bind { node } => (libc::MPOL_BIND, node),
         MemoryPolicy::Preferred { node } => (libc::MPOL_PREFERRED, node),
-        MemoryPolicy::Other { .. } => return Err(Error::ReadMemoryPolicy { source: Errno::INVAL }),
+        MemoryPolicy::Other { mode } => return Err(Error::OtherMemoryPolicy { mode }),
     };
     set_policy(mode, Some(node)).map_err(|source| Error::MemoryPolicy { node, source })?;
     if memory_policy()? == policy { Ok(()) } else { Err(Error::MemoryPolicyNotInEffect { node }) }

@@ -106,6 +106,17 @@ pub(super) fn memory_policy_remedy(errno: Errno) -> &'static str {
     }
 }
 
+/// What to do about a memory policy that cannot be read; get_mempolicy(2).
+pub(super) fn read_policy_remedy(errno: Errno) -> &'static str {
+    match errno {
+        Errno::INVAL => "the machine has more nodes than Linux is built for elsewhere, 1,024",
+        Errno::NOSYS => {
+            "this kernel has no NUMA policies (CONFIG_NUMA), so that there is nothing to choose from"
+        }
+        _ => "allow get_mempolicy and set_mempolicy in the sandbox (docker: --cap-add SYS_NICE)",
+    }
+}
+
 /// What to do about a limit on the wake-up latency.
 pub(super) fn latency_limit_remedy(errno: Errno) -> &'static str {
     match errno {

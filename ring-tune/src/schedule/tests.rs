@@ -32,10 +32,10 @@ fn the_policy_holds_while_the_guard_lives_and_what_was_before_comes_back() {
         let batch = Attributes { policy: libc::SCHED_BATCH.unsigned_abs(), ..Attributes::read().unwrap() };
         batch.set().unwrap();
         let before = by_proc();
-        assert_eq!(before, [libc::SCHED_BATCH.into(), 0, 7]);
+        assert_eq!(before, [i64::from(libc::SCHED_BATCH), 0, 7]);
         {
             let fifo = Fifo::begin(3).unwrap();
-            assert_eq!((by_proc()[0], by_proc()[1]), (libc::SCHED_FIFO.into(), 3));
+            assert_eq!((by_proc()[0], by_proc()[1]), (i64::from(libc::SCHED_FIFO), 3));
             let inner = Fifo::begin(9).unwrap();
             assert_eq!(by_proc()[1], 9);
             drop(inner);
@@ -55,12 +55,12 @@ fn children_inherit_the_policy_unless_they_did_not_before() {
     let child = || thread::spawn(|| by_proc()[0]).join().unwrap();
     thread::spawn(move || {
         let fifo = Fifo::begin(1).unwrap();
-        assert_eq!(child(), libc::SCHED_FIFO.into());
+        assert_eq!(child(), i64::from(libc::SCHED_FIFO));
         drop(fifo);
         let before = Attributes { flags: Attributes::RESET_ON_FORK, ..Attributes::read().unwrap() };
         before.set().unwrap();
         let fifo = Fifo::begin(1).unwrap();
-        assert_eq!(child(), libc::SCHED_OTHER.into());
+        assert_eq!(child(), i64::from(libc::SCHED_OTHER));
         drop(fifo);
         assert_eq!(Attributes::read().unwrap().flags, Attributes::RESET_ON_FORK);
     })
@@ -75,7 +75,7 @@ fn a_guard_that_is_kept_changes_nothing_back() {
     }
     thread::spawn(|| {
         Fifo::begin(2).unwrap().keep();
-        assert_eq!((by_proc()[0], by_proc()[1]), (libc::SCHED_FIFO.into(), 2));
+        assert_eq!((by_proc()[0], by_proc()[1]), (i64::from(libc::SCHED_FIFO), 2));
     })
     .join()
     .unwrap();

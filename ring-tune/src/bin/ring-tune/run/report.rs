@@ -104,7 +104,8 @@ impl Missing {
             Error::Fifo { .. } | Error::FifoNotInEffect { .. } | Error::ReadScheduling { .. } => "fifo",
             Error::MemoryPolicy { .. }
             | Error::MemoryPolicyNotInEffect { .. }
-            | Error::ReadMemoryPolicy { .. } => "memory",
+            | Error::ReadMemoryPolicy { .. }
+            | Error::OtherMemoryPolicy { .. } => "memory",
             _ => "cpus",
         };
         Self { what, error: error.to_string(), source: error.source().map(ToString::to_string) }
