@@ -29,6 +29,16 @@ pub enum Error {
     #[error("not a list of CPUs: write numbers and ranges with commas between them, as in 0-3,8")]
     CpuList,
 
+    /// The bytes are not what a recorder or stages wrote.
+    #[error("these bytes hold no recorder: pass on what to_bytes of the same version gave, whole")]
+    RecorderBytes,
+
+    /// Stages with other steps cannot be merged.
+    #[error(
+        "the steps have other names, so their times do not belong together: name the same steps in both processes"
+    )]
+    OtherStages,
+
     /// The kernel refused to move the thread.
     #[error("cannot pin to CPU {cpu}: {}", pin_remedy(*.source))]
     Pin {

@@ -6,7 +6,8 @@
 //!   node of memory, [`lock_all_memory`] keeps it in memory, [`LatencyLimit`] keeps CPUs from deep sleep;
 //! - [`Clock`] stamps the start and the end of an interval with the processor's own counter, ordered against
 //!   the code around it, and converts ticks to nanoseconds;
-//! - [`Recorder`] (feature `std`, on by default) keeps latencies in an HDR histogram.
+//! - [`Recorder`] (feature `std`, on by default) keeps latencies in an HDR histogram, [`Stages`] one for each step of an
+//!   operation; both are merged across processes.
 //!
 //! Without the feature `std` the crate needs core and libc alone; pinning and the clock stay. It uses none of
 //! the ring crates, and Linux only.
@@ -52,6 +53,8 @@ mod pin;
 mod recorder;
 mod schedule;
 #[cfg(feature = "std")]
+mod stages;
+#[cfg(feature = "std")]
 mod topology;
 #[cfg(feature = "std")]
 mod tree;
@@ -69,6 +72,8 @@ pub use pin::{allowed_cpus, current_cpu, pin_thread, pin_to, pin_to_set};
 #[cfg(feature = "std")]
 pub use recorder::{Recorder, Summary};
 pub use schedule::Fifo;
+#[cfg(feature = "std")]
+pub use stages::{Breakdown, Operation, Part, Stages};
 #[cfg(feature = "std")]
 pub use topology::{Share, Topology, cgroup_root};
 #[cfg(feature = "std")]

@@ -1,8 +1,9 @@
 //! The first of two samples of what the kernel counts.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ring_tune::{Tree, Unread};
 

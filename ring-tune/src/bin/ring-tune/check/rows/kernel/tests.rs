@@ -2,9 +2,10 @@ use ring_tune::Unread;
 
 use super::periodic::{MCE_POLL, SKEW_TICK, STAT_INTERVAL, TIMER_MIGRATION};
 use super::watchdog::WATCHDOG;
+use crate::check::finding::Change;
 use crate::check::finding::{Judged, Verdict};
 use crate::check::row::Row;
-use crate::check::{Change, Host, Profile, Target};
+use crate::check::{Host, Profile, Target};
 use crate::laid_out::LaidOut;
 
 /// What a row says of CPUs 2 and 3 of a machine with eight and these files.

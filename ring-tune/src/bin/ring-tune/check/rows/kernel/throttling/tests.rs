@@ -1,6 +1,7 @@
 use super::rt_throttling;
+use crate::check::finding::Change;
 use crate::check::finding::{Judged, Verdict};
-use crate::check::{Change, Host, Profile, Target};
+use crate::check::{Host, Profile, Target};
 use crate::laid_out::LaidOut;
 
 /// What the row says of CPUs 2 and 3 of a machine with that kernel, limit, and further files.

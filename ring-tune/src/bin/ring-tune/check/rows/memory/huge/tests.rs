@@ -1,6 +1,7 @@
 use super::{pool, shmem_thp, thp};
+use crate::check::finding::Change;
 use crate::check::finding::{Judged, Verdict};
-use crate::check::{Change, Host, Profile, Target};
+use crate::check::{Host, Profile, Target};
 use crate::laid_out::LaidOut;
 use ring_tune::Unread;
 
