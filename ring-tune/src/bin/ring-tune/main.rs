@@ -12,6 +12,7 @@ mod jitter;
 #[path = "../../../tests/common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the tests from outside use it too, and more of it")]
 mod laid_out;
+mod line;
 mod run;
 mod say;
 mod snapshot;
