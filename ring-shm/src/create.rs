@@ -63,10 +63,12 @@ impl Unpublished {
         }
         self.name = name;
         // Looked at afterwards: of two creators in different places at least one sees the other.
-        match place::is_taken(&name, self.identity)? {
-            true => Err(Error::Exists),
-            false => Ok(()),
+        if place::is_taken(&name, self.identity)? {
+            return Err(Error::Exists);
         }
+        // From here on the segment is dropped after this.
+        self.user = None;
+        Ok(())
     }
 
     /// Leaves the name to whoever attaches.
