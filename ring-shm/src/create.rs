@@ -24,6 +24,9 @@ pub(crate) struct Unpublished {
     name: Name,
     /// None: there is nothing to remove.
     identity: Option<Identity>,
+    /// Keeps the user lock until the name is removed, whatever has become of the segment: who takes the file for a rest
+    /// removes the name, and the next creator's file may have it by the time that it is removed here.
+    user: Option<Descriptor>,
     creator: c_int,
 }
 
@@ -31,7 +34,8 @@ impl Unpublished {
     /// Makes a file under a temporary name, and is its user.
     fn new(directory: Directory, mode: u32) -> Result<(Descriptor, Self), Errno> {
         let creator = sys::process_id();
-        let mut this = Self { directory, name: Name::temporary(creator, 0), identity: None, creator };
+        let mut this =
+            Self { directory, name: Name::temporary(creator, 0), identity: None, user: None, creator };
         for number in 0..u32::MAX {
             this.name = Name::temporary(creator, number);
             let descriptor = match this.directory.create(&this.name, mode) {
@@ -41,6 +45,7 @@ impl Unpublished {
             this.identity = Some(sys::status(&descriptor)?.identity);
             // Until then it looks like what a killed creator left, and may be removed.
             if lock::join_users(&descriptor)? {
+                this.user = Some(sys::duplicate(&descriptor)?);
                 return Ok((descriptor, this));
             }
         }
@@ -58,10 +63,12 @@ impl Unpublished {
         }
         self.name = name;
         // Looked at afterwards: of two creators in different places at least one sees the other.
-        match place::is_taken(&name, self.identity)? {
-            true => Err(Error::Exists),
-            false => Ok(()),
+        if place::is_taken(&name, self.identity)? {
+            return Err(Error::Exists);
         }
+        // From here on the segment is dropped after this.
+        self.user = None;
+        Ok(())
     }
 
     /// Leaves the name to whoever attaches.

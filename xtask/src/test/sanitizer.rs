@@ -49,9 +49,10 @@ pub(super) const THREAD: Sanitizer = Sanitizer {
     title: "ThreadSanitizer",
     name: "thread",
     options: ("TSAN_OPTIONS", ""),
-    // The standard library is not built with the sanitizer: the channel on which the test harness waits, and the
-    // fence in the drop of an Arc, are edges that it does not see.
-    suppressions: "race:test::event::CompletedTest\nrace:<alloc::sync::Arc<*> as core::ops::drop::Drop>::drop\n",
+    // The standard library is not built with the sanitizer: the channel on which the test harness waits, the
+    // fence in the drop of an Arc, and the lazy cell of proptest's configuration are edges that it does not see.
+    suppressions: "race:test::event::CompletedTest\nrace:<alloc::sync::Arc<*> as core::ops::drop::Drop>::drop\n\
+        race:proptest::test_runner::config\n",
     crates: &["ring-core", "ring-verbs"],
     crates_left_out: &[LeftOut {
         name: "ring-notify",
