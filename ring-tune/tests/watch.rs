@@ -1,6 +1,7 @@
 //! `ring-tune watch` beside processes that do what is known.
 #![cfg(feature = "cli")]
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
@@ -39,7 +40,28 @@ fn a_process_that_sleeps_again_and_again_is_seen_to_switch() {
     assert!(output.status.success(), "{output:?}");
     assert!(sum(&output, "(") > 0, "{output:?}");
     assert!(sum(&output, " voluntary switches") > 5, "{output:?}");
-    assert!(sum(&output, "minor faults") > 0, "each fork copies pages: {output:?}");
+}
+
+#[test]
+fn pages_that_are_touched_are_seen_to_fault() {
+    const BYTES: usize = 8 << 20;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // ORDERING: Relaxed: nothing else is read because of it.
+            while !is_over.load(Ordering::Relaxed) {
+                // Large enough to be mapped anew each time.
+                core::hint::black_box(vec![1_u8; BYTES]);
+            }
+        });
+        let pid = std::process::id().to_string();
+        let output = watch(&["--pid", &pid, "--every", "0.5", "--count", "2", "--json"]);
+        // ORDERING: Relaxed: nothing else is read because of it.
+        is_over.store(true, Ordering::Relaxed);
+        assert!(output.status.success(), "{output:?}");
+        assert!(sum(&output, "minor faults") > 0, "{output:?}");
+        assert!(sum(&output, "ns on a CPU") > 0, "{output:?}");
+    });
 }
 
 #[test]
