@@ -1,4 +1,9 @@
 //! All memory is locked, as the kernel counts it. One test in this process, since the whole process is meant.
+//!
+//! # Safety
+//!
+//! The unsafe block passes plain numbers to the kernel.
+#![allow(unsafe_code)]
 
 use core::hint::black_box;
 use std::fs;
@@ -61,10 +66,6 @@ fn without_privilege() {
     assert!(error.to_string().contains("RLIMIT_MEMLOCK allows 12288 bytes"), "{error}");
 }
 
-/// # Safety
-///
-/// The unsafe block passes plain numbers to the kernel.
-#[allow(unsafe_code)]
 mod nobody {
     use nix::libc;
 
