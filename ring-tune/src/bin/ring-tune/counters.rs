@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+/// `USER_HZ` is 100 on all architectures that the kernel tells `/proc/stat` for, so a tick is this long; time(7).
+pub(crate) const TICK_MS: u64 = 10;
+
 /// A line of `/proc/interrupts` or `/proc/softirqs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {

@@ -79,3 +79,27 @@ fn names(tree: &Tree, folder: &str) -> Result<Vec<String>, Unread> {
         names => names,
     }
 }
+
+/// Parts of names in `statistics` and of `ethtool -S`; networking/statistics, and mlx5's counters, of the kernel.
+const NIC_NAMES: &[&str] = &[
+    "drop",
+    "discard",
+    "error",
+    "_err",
+    "missed",
+    "pause",
+    "out_of_buffer",
+    "no_buffer",
+    "nobuf",
+    "xoff",
+    "overrun",
+];
+
+/// Those that programs drop by themselves, and lengths of time beside their counts.
+const NO_NAMES: &[&str] = &["xdp", "duration"];
+
+/// Whether a NIC counts with this name that something went wrong.
+pub(crate) fn is_trouble(name: &str) -> bool {
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    has(NIC_NAMES) && !has(NO_NAMES)
+}

@@ -6,7 +6,7 @@ use ring_tune::{CpuSet, Tree};
 use serde::Serialize;
 
 use super::tasks::{Task, Tasks};
-use crate::counters::{Source, by_cpu, pressure_us, since, steal_ticks};
+use crate::counters::{Source, TICK_MS, by_cpu, pressure_us, since, steal_ticks};
 
 /// The counters at one moment; what the kernel does not tell is empty.
 #[derive(Debug)]
@@ -45,9 +45,6 @@ pub(super) struct Counted {
     pub(super) what: String,
     pub(super) count: u64,
 }
-
-/// `USER_HZ` is 100 on all architectures that the kernel tells `/proc/stat` for, so a tick is this long; time(7).
-const TICK_MS: u64 = 10;
 
 /// As many as a person looks at; on a busy CPU there are hundreds.
 const TASKS: usize = 10;

@@ -2,62 +2,58 @@
 
 use ring_tune::Tree;
 
-use super::counts::Counts;
-use crate::check::ethtool;
+use super::counts::{Counts, Whose};
+use crate::check::{ethtool, nic};
 
 const NETWORK: &str = "sys/class/net";
-const RDMA: &str = "sys/class/infiniband";
 
-/// What every driver counts of what went wrong.
-const STATISTICS: &[&str] = &[
-    "rx_dropped",
-    "tx_dropped",
-    "rx_errors",
-    "tx_errors",
-    "rx_missed_errors",
-    "rx_fifo_errors",
-    "rx_over_errors",
-    "rx_crc_errors",
-];
+/// What is worth seeing beside trouble: congestion that was announced, and work requests.
+const MORE_NAMES: &[&str] = &["ecn", "cnp", "wqe"];
 
 pub(super) fn exists(tree: &Tree, name: &str) -> bool {
-    !name.contains('/') && [NETWORK, RDMA].iter().any(|class| tree.exists(&format!("{class}/{name}")))
+    let is_name = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
+    is_name && [NETWORK, nic::RDMA].iter().any(|class| tree.exists(&format!("{class}/{name}")))
 }
 
 /// Adds the counters of those that are named, or of all; what cannot be read is left out.
 pub(super) fn add(tree: &Tree, named: &[String], counts: &mut Counts) {
-    let meant = |name: &String| named.is_empty() || named.contains(name);
-    for name in tree.names(NETWORK).unwrap_or_default().into_iter().filter(meant) {
-        for statistic in STATISTICS {
-            add_file(
-                tree,
-                &format!("{NETWORK}/{name}/statistics/{statistic}"),
-                &format!("{name} {statistic}"),
-                counts,
-            );
-        }
-        for line in ethtool::statistics(&name).unwrap_or_default().lines() {
-            let Some((what, count)) = line.split_once(':') else { continue };
-            let is_news =
-                ["drop", "pause", "discard", "error", "out_of_buffer"].iter().any(|word| what.contains(word));
-            if let (true, Ok(count)) = (is_news, count.trim().parse()) {
-                counts.add(format!("{name} {}", what.trim()), count);
-            }
+    let is_meant = |name: &String| named.is_empty() || named.contains(name);
+    for name in tree.names(NETWORK).unwrap_or_default().into_iter().filter(is_meant) {
+        add_network(tree, &name, counts);
+    }
+    for name in tree.names(nic::RDMA).unwrap_or_default().into_iter().filter(is_meant) {
+        add_rdma(tree, &name, counts);
+    }
+}
+
+fn add_network(tree: &Tree, device: &str, counts: &mut Counts) {
+    let is_news = |name: &str| nic::is_trouble(name) || MORE_NAMES.iter().any(|part| name.contains(part));
+    let group = counts.of(Whose::Device(device.into()));
+    let folder = format!("{NETWORK}/{device}/statistics");
+    for name in tree.names(&folder).unwrap_or_default().iter().filter(|name| is_news(name)) {
+        group.add(name.as_str(), number(tree, &format!("{folder}/{name}")));
+    }
+    let lines = ethtool::statistics(device).unwrap_or_default();
+    for (name, count) in lines.lines().filter_map(|line| line.rsplit_once(": ")) {
+        if is_news(name) {
+            group.add_kind("ethtool", name.trim(), count.parse().ok());
         }
     }
-    for name in tree.names(RDMA).unwrap_or_default().into_iter().filter(meant) {
-        for folder in ["counters", "hw_counters"] {
-            for path in tree.find(&format!("{RDMA}/{name}/ports/*/{folder}/*")).unwrap_or_default() {
-                let mut parts = path.rsplit('/');
-                let (what, port) = (parts.next().unwrap_or_default(), parts.nth(1).unwrap_or_default());
-                add_file(tree, &path, &format!("{name} port {port} {what}"), counts);
+}
+
+fn add_rdma(tree: &Tree, device: &str, counts: &mut Counts) {
+    let group = counts.of(Whose::Device(device.into()));
+    let ports = format!("{}/{device}/ports", nic::RDMA);
+    for port in tree.names(&ports).unwrap_or_default() {
+        for folder in ["counters", "hw_counters"].map(|folder| format!("{ports}/{port}/{folder}")) {
+            for name in tree.names(&folder).unwrap_or_default() {
+                group.add_kind("port", format!("{port} {name}"), number(tree, &format!("{folder}/{name}")));
             }
         }
     }
 }
 
-fn add_file(tree: &Tree, path: &str, name: &str, counts: &mut Counts) {
-    if let Ok(Ok(count)) = tree.text(path).map(|text| text.parse()) {
-        counts.add(name, count);
-    }
+/// None for what is no count, such as `N/A (no PMA)`.
+fn number(tree: &Tree, path: &str) -> Option<u64> {
+    tree.text(path).ok()?.parse().ok()
 }

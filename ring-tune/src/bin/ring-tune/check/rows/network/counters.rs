@@ -6,7 +6,7 @@ use ring_tune::Unread;
 
 use crate::check::Host;
 use crate::check::finding::Judged;
-use crate::check::nic::{self, RDMA as DEVICES};
+use crate::check::nic::{self, RDMA as DEVICES, is_trouble};
 use crate::check::profile::Profile;
 use crate::check::row::{Group, Row};
 
@@ -62,24 +62,6 @@ const RDMA_NAMES: &[&str] = &[
     "overrun",
 ];
 
-/// Parts of names in `statistics` and of `ethtool -S`; networking/statistics, and mlx5's counters, of the kernel.
-const NIC_NAMES: &[&str] = &[
-    "drop",
-    "discard",
-    "error",
-    "_err",
-    "missed",
-    "pause",
-    "out_of_buffer",
-    "no_buffer",
-    "nobuf",
-    "xoff",
-    "overrun",
-];
-
-/// Those that programs drop by themselves, and lengths of time beside their counts.
-const NO_NAMES: &[&str] = &["xdp", "duration"];
-
 /// What is told of many that counted.
 const MOST_TOLD: usize = 6;
 
@@ -122,11 +104,6 @@ fn nic(host: &Host) -> Result<Judged, Unread> {
         moved.add_lines(host, &format!("ethtool/{netdev}/statistics"), netdev)?;
     }
     Ok(moved.judge(host))
-}
-
-fn is_trouble(name: &str) -> bool {
-    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    has(NIC_NAMES) && !has(NO_NAMES)
 }
 
 /// The counters that moved, by their names.
