@@ -5,9 +5,9 @@ mod devices;
 mod host;
 mod perf;
 mod process;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -39,6 +39,12 @@ impl Process {
         Ok(process)
     }
 
+    /// One of a tree.
+    #[cfg(test)]
+    pub(super) fn fixture(pid: u32, start: u64) -> Self {
+        Self { pid, start, descriptor: None }
+    }
+
     pub(super) fn threads(&self, tree: &Tree) -> Vec<u32> {
         let names = tree.names(&format!("proc/{}/task", self.pid)).unwrap_or_default();
         names.iter().filter_map(|name| name.parse().ok()).collect()
