@@ -1,7 +1,15 @@
 //! What can go wrong when the host is asked for something.
 
+mod errno;
+mod remedy;
+
 use core::ffi::c_int;
-use core::fmt;
+
+pub use errno::Errno;
+use remedy::{
+    Limit, Thread, latency_limit_remedy, lock_memory_remedy, memory_policy_remedy, pin_remedy,
+    pin_thread_remedy, read_policy_remedy, read_remedy, scheduling_remedy,
+};
 
 /// A request that the host refused, with what to do about it. What the kernel said is the
 /// [`source`](core::error::Error::source) of an error, and not in its text.
@@ -16,6 +24,20 @@ pub enum Error {
         /// The first number that is too large.
         limit: usize,
     },
+
+    /// The text is no list of CPUs.
+    #[error("not a list of CPUs: write numbers and ranges with commas between them, as in 0-3,8")]
+    CpuList,
+
+    /// The bytes are not what a recorder or stages wrote.
+    #[error("these bytes hold no recorder: pass on what to_bytes of the same version gave, whole")]
+    RecorderBytes,
+
+    /// Stages with other steps cannot be merged.
+    #[error(
+        "the steps have other names, so their times do not belong together: name the same steps in both processes"
+    )]
+    OtherStages,
 
     /// The kernel refused to move the thread.
     #[error("cannot pin to CPU {cpu}: {}", pin_remedy(*.source))]
@@ -51,59 +73,131 @@ pub enum Error {
         /// What the kernel answered.
         source: Errno,
     },
-}
 
-/// An error number of the operating system; any number is valid.
-///
-/// ```
-/// use ring_tune::Errno;
-///
-/// assert_eq!(Errno::PERM.to_string(), "Operation not permitted (errno 1)");
-/// assert_eq!(Errno(-7).to_string(), "(errno -7)");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Errno(pub c_int);
+    /// The kernel refused to move a thread.
+    #[error("cannot pin {}: {}", Thread(*.thread), pin_thread_remedy(*.source))]
+    PinThread {
+        /// The thread's number, 0 for the calling thread.
+        thread: c_int,
+        /// What the kernel answered.
+        source: Errno,
+    },
 
-impl Errno {
-    /// An argument that the kernel does not take.
-    pub const INVAL: Self = Self(libc::EINVAL);
-    /// A system call that this kernel does not have, or a sandbox forbids.
-    pub const NOSYS: Self = Self(libc::ENOSYS);
-    /// The operation is not permitted to this user, or in this sandbox.
-    pub const PERM: Self = Self(libc::EPERM);
-}
+    /// The kernel accepted the set, but the thread has another one.
+    #[error(
+        "pinning {} was accepted but is not in effect: CPU {cpu} is offline or outside its cpuset, or a daemon moved it \
+         meanwhile; name CPUs that its cpuset allows, and pin again",
+        Thread(*.thread)
+    )]
+    PinThreadNotInEffect {
+        /// The thread's number, 0 for the calling thread.
+        thread: c_int,
+        /// The first CPU that is in one of the two sets only.
+        cpu: usize,
+    },
 
-impl fmt::Display for Errno {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = match *self {
-            Self::INVAL => "Invalid argument ",
-            Self::NOSYS => "Function not implemented ",
-            Self::PERM => "Operation not permitted ",
-            _ => "",
-        };
-        write!(formatter, "{message}(errno {})", self.0)
-    }
-}
+    /// The threads of a process cannot be listed.
+    #[error(
+        "cannot list the threads of process {process}: it has ended, or /proc is not mounted or hides it"
+    )]
+    ListThreads {
+        /// The process.
+        process: c_int,
+        /// What the kernel answered.
+        source: Errno,
+    },
 
-impl core::error::Error for Errno {}
+    /// The calling thread does not get the policy SCHED_FIFO.
+    #[error("cannot schedule this thread by SCHED_FIFO {priority}: {}", scheduling_remedy(*.source))]
+    Fifo {
+        /// The priority that was asked for.
+        priority: u8,
+        /// What the kernel answered.
+        source: Errno,
+    },
 
-/// What to do about a CPU that a thread was not moved to.
-fn pin_remedy(errno: Errno) -> &'static str {
-    match errno {
-        Errno::INVAL => {
-            "it is offline, or outside the cpuset of this process; choose one from `allowed_cpus`, or widen \
-             cpuset.cpus of its cgroup"
-        }
-        _ => "allow sched_setaffinity in the sandbox of this process",
-    }
-}
+    /// The policy was accepted, but the thread has another one.
+    #[error(
+        "SCHED_FIFO {priority} was accepted but is not in effect: look for a daemon such as rtkit that changes the \
+         policy of threads, and ask again"
+    )]
+    FifoNotInEffect {
+        /// The priority that was asked for.
+        priority: u8,
+    },
 
-/// What to do about a set of CPUs that cannot be read.
-fn read_remedy(errno: Errno) -> &'static str {
-    match errno {
-        Errno::INVAL => "the machine has more CPUs than a set holds, raise MAX_CPUS",
-        _ => "allow sched_getaffinity in the sandbox of this process",
-    }
+    /// The scheduling policy of the calling thread cannot be read.
+    #[error("cannot read how this thread is scheduled: allow sched_getattr in the sandbox of this process")]
+    ReadScheduling {
+        /// What the kernel answered.
+        source: Errno,
+    },
+
+    /// The memory of this process cannot be locked.
+    #[error(
+        "cannot lock the memory of this process: RLIMIT_MEMLOCK {}; {}",
+        Limit(*.limit_bytes), lock_memory_remedy(*.source, *.limit_bytes)
+    )]
+    LockMemory {
+        /// RLIMIT_MEMLOCK, in bytes; `u64::MAX` where there is no limit, or none was to be read.
+        limit_bytes: u64,
+        /// What the kernel answered.
+        source: Errno,
+    },
+
+    /// The kernel refused a memory policy.
+    #[error("cannot take memory from NUMA node {node}: {}", memory_policy_remedy(*.source))]
+    MemoryPolicy {
+        /// The node that was asked for.
+        node: usize,
+        /// What the kernel answered.
+        source: Errno,
+    },
+
+    /// The policy was accepted, but the thread has another one.
+    #[error(
+        "taking memory from NUMA node {node} was accepted but is not in effect: look for a cpuset whose cpuset.mems \
+         changed meanwhile, and ask again"
+    )]
+    MemoryPolicyNotInEffect {
+        /// The node that was asked for.
+        node: usize,
+    },
+
+    /// The memory policy of the calling thread cannot be read or put back.
+    #[error("cannot read or put back the memory policy of this thread: {}", read_policy_remedy(*.source))]
+    ReadMemoryPolicy {
+        /// What the kernel answered.
+        source: Errno,
+    },
+
+    /// The memory policy is none that this crate sets.
+    #[error("cannot set a memory policy of mode {mode}: choose Local, Bind or Preferred")]
+    OtherMemoryPolicy {
+        /// The kernel's number of the mode.
+        mode: c_int,
+    },
+
+    /// There is no /dev/cpu_dma_latency: whether CPUs sleep deeply is not for this system to say.
+    #[error(
+        "cannot limit the wake-up latency to {limit_us} µs: there is no /dev/cpu_dma_latency; mount it into the \
+         container, or take a kernel with CONFIG_CPU_IDLE; on a virtual machine only the host decides how CPUs sleep"
+    )]
+    LatencyLimitAbsent {
+        /// The limit that was asked for, in µs.
+        limit_us: u32,
+        /// What the kernel answered.
+        source: Errno,
+    },
+
+    /// The limit on the wake-up latency of CPUs cannot be set.
+    #[error("cannot limit the wake-up latency to {limit_us} µs: {}", latency_limit_remedy(*.source))]
+    LatencyLimit {
+        /// The limit that was asked for, in µs.
+        limit_us: u32,
+        /// What the kernel answered.
+        source: Errno,
+    },
 }
 
 #[cfg(test)]
@@ -122,5 +216,34 @@ mod tests {
             assert!(text.contains("CPU 3") && text.contains(culprit), "{text}");
             assert!(!text.contains("errno"), "said twice: {text}");
         }
+    }
+
+    #[test]
+    fn each_text_is_one_line_and_says_what_to_do() {
+        let errnos = [libc::EPERM, libc::EACCES, libc::EINVAL, libc::ENOMEM, libc::ENOSYS, libc::ESRCH, -7];
+        for source in errnos.map(Errno) {
+            for error in [
+                Error::PinThread { thread: 0, source },
+                Error::PinThreadNotInEffect { thread: 12, cpu: 3 },
+                Error::ListThreads { process: 12, source },
+                Error::Fifo { priority: 5, source },
+                Error::FifoNotInEffect { priority: 5 },
+                Error::LockMemory { limit_bytes: 65_536, source },
+                Error::LockMemory { limit_bytes: u64::MAX, source },
+                Error::MemoryPolicy { node: 1, source },
+                Error::MemoryPolicyNotInEffect { node: 1 },
+                Error::ReadMemoryPolicy { source },
+                Error::LatencyLimitAbsent { limit_us: 2, source },
+                Error::LatencyLimit { limit_us: 2, source },
+            ] {
+                let text = error.to_string();
+                assert!(!text.contains("  ") && !text.contains('\n') && !text.contains("errno"), "{text}");
+                assert!(text.contains(": ") && text.is_ascii() != text.contains('µ'), "{text}");
+            }
+        }
+        let refused = |source| Error::LockMemory { limit_bytes: 65_536, source }.to_string();
+        assert!(refused(Errno::PERM).contains("allows 65536 bytes"));
+        let pinned = Error::PinThread { thread: 0, source: Errno::INVAL }.to_string();
+        assert!(pinned.starts_with("cannot pin this thread: "), "{pinned}");
     }
 }

@@ -1,55 +1,23 @@
-//! The calling thread and the CPUs it may run on.
+//! Threads and the CPUs they may run on.
 //!
 //! # Safety
 //!
-//! The unsafe blocks call libc with a buffer that this file owns and whose size it passes along, or read the
-//! thread's own error number.
+//! The unsafe blocks call libc with a buffer that this file owns and whose size it passes along.
 #![allow(unsafe_code)]
 
-use core::fmt;
+#[cfg(feature = "std")]
+mod process;
+#[cfg(test)]
+mod tests;
 
-use crate::{Errno, Error};
+use core::ffi::c_int;
 
-/// The number of CPUs that a [`CpuSet`] can hold; CPUs are numbered from 0.
-pub const MAX_CPUS: usize = 8_192;
+use crate::{CpuSet, Errno, Error, MAX_CPUS};
+#[cfg(feature = "std")]
+pub use process::pin_process;
 
-const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-
-/// A set of CPUs by their number, up to [`MAX_CPUS`].
-///
-/// ```
-/// let allowed = ring_tune::allowed_cpus()?;
-/// assert!(allowed.iter().all(|cpu| cpu < ring_tune::MAX_CPUS));
-/// # Ok::<(), ring_tune::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct CpuSet {
-    /// One bit a CPU, in the layout of the kernel's affinity mask.
-    words: [libc::c_ulong; MAX_CPUS / WORD_BITS],
-}
-
-impl CpuSet {
-    const EMPTY: Self = Self { words: [0; MAX_CPUS / WORD_BITS] };
-    const BYTES: usize = MAX_CPUS / 8;
-
-    fn only(cpu: usize) -> Result<Self, Error> {
-        let mut set = Self::EMPTY;
-        let word = set.words.get_mut(cpu / WORD_BITS).ok_or(Error::CpuOutOfRange { cpu, limit: MAX_CPUS })?;
-        *word = 1 << (cpu % WORD_BITS);
-        Ok(set)
-    }
-
-    /// The CPUs in ascending order; of a running thread there is one at least.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..MAX_CPUS).filter(|cpu| self.words[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1 == 1)
-    }
-}
-
-impl fmt::Debug for CpuSet {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.iter()).finish()
-    }
-}
+/// How libc names the calling thread.
+const THIS_THREAD: c_int = 0;
 
 /// Pins the calling thread to one CPU and returns when it runs there.
 ///
@@ -71,17 +39,66 @@ impl fmt::Debug for CpuSet {
 /// ```
 pub fn pin_to(cpu: usize) -> Result<(), Error> {
     let wanted = CpuSet::only(cpu)?;
-    // SAFETY: the pointer and the length describe `wanted`, which the kernel only reads; 0 is this thread.
-    let status = unsafe { libc::sched_setaffinity(0, CpuSet::BYTES, (&raw const wanted).cast()) };
-    if status != 0 {
-        return Err(Error::Pin { cpu, source: last_errno() });
-    }
+    set_affinity(THIS_THREAD, &wanted).map_err(|source| Error::Pin { cpu, source })?;
 
     let runs_on = current_cpu()?;
     if allowed_cpus()? != wanted || runs_on != cpu {
         return Err(Error::PinNotInEffect { cpu, runs_on });
     }
     Ok(())
+}
+
+/// Pins the calling thread to a set of CPUs and returns when the set is in effect.
+///
+/// Verified as by [`pin_thread`]. Threads that are created later inherit the set.
+///
+/// # Errors
+///
+/// [`Error::PinThread`] where the kernel refuses, [`Error::PinThreadNotInEffect`] where it accepts but narrows the set
+/// or something overruled it.
+///
+/// ```
+/// use ring_tune::{allowed_cpus, pin_to_set};
+///
+/// let allowed = allowed_cpus()?;
+/// pin_to_set(&allowed)?;
+/// assert_eq!(allowed_cpus()?, allowed);
+/// # Ok::<(), ring_tune::Error>(())
+/// ```
+pub fn pin_to_set(cpus: &CpuSet) -> Result<(), Error> {
+    pin_thread(THIS_THREAD, cpus)
+}
+
+/// Pins a thread of any process by its number, as gettid(2) and `/proc/PID/task` have it; 0 is the calling thread.
+///
+/// The kernel takes away what is offline or outside the thread's cpuset and says nothing, as sched_setaffinity(2) has
+/// it. Here the set is read back, and the pinning holds as a whole or is an error; the thread then has what the kernel
+/// left of the set.
+///
+/// # Errors
+///
+/// [`Error::PinThread`] where the kernel refuses, [`Error::PinThreadNotInEffect`] where it accepts but narrows the set
+/// or something overruled it.
+///
+/// ```
+/// use ring_tune::{allowed_cpus, pin_thread};
+///
+/// let mut sleeper = std::process::Command::new("sleep").arg("60").spawn()?;
+/// let number = i32::try_from(sleeper.id())?;
+/// let pinned = pin_thread(number, &allowed_cpus()?);
+/// sleeper.kill()?;
+/// sleeper.wait()?;
+/// assert_eq!(pinned, Ok(()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn pin_thread(thread: c_int, cpus: &CpuSet) -> Result<(), Error> {
+    let refused = |source| Error::PinThread { thread, source };
+    set_affinity(thread, cpus).map_err(refused)?;
+    let actual = affinity(thread).map_err(refused)?;
+    match (0..MAX_CPUS).find(|&cpu| actual.contains(cpu) != cpus.contains(cpu)) {
+        Some(cpu) => Err(Error::PinThreadNotInEffect { thread, cpu }),
+        None => Ok(()),
+    }
 }
 
 /// The CPUs that the calling thread may run on at this moment.
@@ -96,10 +113,7 @@ pub fn pin_to(cpu: usize) -> Result<(), Error> {
 /// # Ok::<(), ring_tune::Error>(())
 /// ```
 pub fn allowed_cpus() -> Result<CpuSet, Error> {
-    let mut set = CpuSet::EMPTY;
-    // SAFETY: the pointer and the length describe `set`, any bit pattern of which is valid; 0 is this thread.
-    let status = unsafe { libc::sched_getaffinity(0, CpuSet::BYTES, (&raw mut set).cast()) };
-    if status == 0 { Ok(set) } else { Err(Error::ReadAffinity { source: last_errno() }) }
+    affinity(THIS_THREAD).map_err(|source| Error::ReadAffinity { source })
 }
 
 /// The CPU that the calling thread runs on; unless it is pinned, it may be another one already.
@@ -116,64 +130,18 @@ pub fn allowed_cpus() -> Result<CpuSet, Error> {
 pub fn current_cpu() -> Result<usize, Error> {
     // SAFETY: takes no argument and touches no memory of ours.
     let cpu = unsafe { libc::sched_getcpu() };
-    usize::try_from(cpu).map_err(|_| Error::ReadCurrentCpu { source: last_errno() })
+    usize::try_from(cpu).map_err(|_| Error::ReadCurrentCpu { source: Errno::last() })
 }
 
-fn last_errno() -> Errno {
-    // SAFETY: takes no argument; the address that it returns is this thread's own, for as long as it lives.
-    let location = unsafe { libc::__errno_location() };
-    // SAFETY: see above; nothing else runs in this thread between the two.
-    Errno(unsafe { *location })
+fn set_affinity(thread: c_int, cpus: &CpuSet) -> Result<(), Errno> {
+    // SAFETY: the pointer and the length describe `cpus`, which the kernel only reads.
+    let status = unsafe { libc::sched_setaffinity(thread, CpuSet::BYTES, core::ptr::from_ref(cpus).cast()) };
+    if status == 0 { Ok(()) } else { Err(Errno::last()) }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::{format, fs, thread, vec::Vec};
-
-    use super::*;
-
-    /// What the kernel says of the calling thread, by another way than the one under test.
-    fn allowed_by_proc() -> std::string::String {
-        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-        line.trim().into()
-    }
-
-    #[test]
-    fn a_pinned_thread_runs_on_its_cpu_and_nowhere_else() {
-        let before = allowed_cpus().unwrap();
-        for cpu in before.iter() {
-            thread::spawn(move || {
-                pin_to(cpu).unwrap();
-                assert_eq!(allowed_by_proc(), format!("{cpu}"));
-                for _ in 0..100 {
-                    thread::yield_now();
-                    assert_eq!(current_cpu().unwrap(), cpu);
-                }
-                assert_eq!(allowed_cpus().unwrap().iter().collect::<Vec<_>>(), [cpu]);
-            })
-            .join()
-            .unwrap();
-        }
-        assert_eq!(allowed_cpus().unwrap(), before, "pinning another thread leaves this one alone");
-    }
-
-    #[test]
-    fn a_refused_pin_leaves_the_thread_where_it_was() {
-        let before = allowed_cpus().unwrap();
-        assert_eq!(pin_to(MAX_CPUS), Err(Error::CpuOutOfRange { cpu: MAX_CPUS, limit: MAX_CPUS }));
-        let absent = MAX_CPUS - 1;
-        assert_eq!(pin_to(absent), Err(Error::Pin { cpu: absent, source: Errno::INVAL }));
-        assert_eq!(allowed_cpus().unwrap(), before);
-    }
-
-    #[test]
-    fn a_set_holds_the_cpus_of_its_bits() {
-        for cpu in [0, 1, WORD_BITS - 1, WORD_BITS, WORD_BITS + 1, MAX_CPUS - 1] {
-            let set = CpuSet::only(cpu).unwrap();
-            assert_eq!(set.iter().collect::<Vec<_>>(), [cpu]);
-            assert_eq!(format!("{set:?}"), format!("{{{cpu}}}"));
-        }
-        assert_eq!(CpuSet::EMPTY.iter().next(), None);
-    }
+fn affinity(thread: c_int) -> Result<CpuSet, Errno> {
+    let mut set = CpuSet::new();
+    // SAFETY: the pointer and the length describe `set`, any bit pattern of which is valid.
+    let status = unsafe { libc::sched_getaffinity(thread, CpuSet::BYTES, (&raw mut set).cast()) };
+    if status == 0 { Ok(set) } else { Err(Errno::last()) }
 }

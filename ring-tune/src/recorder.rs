@@ -1,5 +1,6 @@
 //! Latencies in a histogram whose memory is fixed when it is made.
 
+mod bytes;
 #[cfg(test)]
 mod tests;
 
@@ -98,6 +99,30 @@ impl Recorder {
         self.histogram.saturating_record(ps);
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds what another one recorded.
+    ///
+    /// ```
+    /// use ring_tune::Recorder;
+    ///
+    /// let (mut one, mut other) = (Recorder::new(), Recorder::new());
+    /// one.record(10.0);
+    /// other.record(30.0);
+    /// one.merge(&other);
+    /// let summary = one.summary().expect("two samples were recorded");
+    /// assert_eq!((summary.count, summary.mean_ns, summary.max_ns), (2, 20.0, 30.0));
+    /// ```
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("both have the same bounds");
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.rejected = self.rejected.saturating_add(other.rejected);
+    }
+
+    /// The sum of all latencies, exact but for the rounding of floating point.
+    pub(crate) fn sum_ns(&self) -> f64 {
+        self.sum_ns
     }
 
     /// How many latencies the figures stand on; those beyond the range included, those rejected not.

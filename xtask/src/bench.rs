@@ -101,7 +101,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         compare: args.compare,
         at_most: None,
     };
-    let allowed: Vec<usize> = ring_tune::allowed_cpus()?.iter().collect();
+    let allowed = ring_tune::allowed_cpus()?;
     let cpus = match &args.cpus {
         Some(text) => host::parse(text, &allowed)?,
         None => host::choose(&allowed),

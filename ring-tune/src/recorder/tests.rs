@@ -86,3 +86,64 @@ fn memory_is_fixed_when_it_is_made() {
     values.iter().for_each(|&ns| recorder.record(ns));
     assert_eq!(recorder.histogram.distinct_values(), buckets);
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_merged_by_bytes_is_as_if_recorded_here(
+        one in prop::collection::vec(0.0..1e12, 0..200),
+        other in prop::collection::vec(0.0..1e12, 0..200),
+    ) {
+        let mut merged = recorded(&one);
+        merged.merge(&Recorder::from_bytes(&recorded(&other).to_bytes()).unwrap());
+        let both: Vec<f64> = one.into_iter().chain(other).collect();
+        let expected = recorded(&both);
+        prop_assert_eq!(merged.count(), expected.count());
+        for quantile in [0.0, 0.5, 0.9, 0.99, 1.0] {
+            prop_assert_eq!(merged.quantile_ns(quantile), expected.quantile_ns(quantile));
+        }
+        if let (Some(merged), Some(expected)) = (merged.summary(), expected.summary()) {
+            assert_close(merged.mean_ns, expected.mean_ns);
+            prop_assert_eq!(merged.max_ns, expected.max_ns);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_recorder_or_an_error(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+        place in any::<prop::sample::Index>(),
+        whole in any::<bool>(),
+    ) {
+        if whole {
+            let noise = bytes;
+            bytes = recorded(&[1.0, 2.0, 70.0]).to_bytes();
+            let at = place.index(bytes.len());
+            bytes[at] ^= noise.first().copied().unwrap_or(1);
+        }
+        if let Ok(recorder) = Recorder::from_bytes(&bytes) {
+            let _ = recorder.summary();
+            let _ = recorder.to_bytes();
+        }
+    }
+}
+
+#[test]
+fn bytes_that_hold_no_recorder_are_refused() {
+    let good = recorded(&[1.0, 2.0]).to_bytes();
+    assert!(Recorder::from_bytes(&good).is_ok());
+    for bad in [&good[..good.len() - 1], &good[..31], &good[1..], b""] {
+        assert_eq!(Recorder::from_bytes(bad).unwrap_err(), crate::Error::RecorderBytes);
+    }
+    let with = |at: usize, bytes: [u8; 8]| {
+        let mut changed = good.clone();
+        changed[at..at + 8].copy_from_slice(&bytes);
+        Recorder::from_bytes(&changed)
+    };
+    assert!(with(16, f64::NAN.to_le_bytes()).is_err());
+    assert!(with(24, (-1.0_f64).to_le_bytes()).is_err());
+    assert!(with(32, u64::MAX.to_le_bytes()).is_err(), "beyond the range");
+    assert!(with(40, 0_u64.to_le_bytes()).is_err(), "counts nothing");
+    assert!(with(40, u64::MAX.to_le_bytes()).is_err(), "more than can be counted");
+    assert!(with(48, 1_u64.to_le_bytes()).is_err(), "not in order");
+}

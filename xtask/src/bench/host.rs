@@ -2,17 +2,14 @@
 
 #[cfg(test)]
 mod tests;
-mod topology;
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 use ring_shm::{Locked, Report};
-use ring_tune::Clock;
+use ring_tune::{Clock, CpuSet, Topology, Tree};
 use serde::Serialize;
-
-pub(crate) use topology::choose;
 
 /// What stands above the tables, and in the JSON.
 #[derive(Debug, Clone, Serialize)]
@@ -75,11 +72,14 @@ impl Host {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let is_virtual =
             field(&cpuinfo, "flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-        let isolated = topology::isolated(Path::new(topology::ROOT));
+        let topology = Topology::read(&Tree::live()).ok();
+        let unknown = || "no topology in sysfs".to_owned();
         let mut host = Self {
             cpu: field(&cpuinfo, "model name").unwrap_or(std::env::consts::ARCH).into(),
             cpus,
-            share: topology::share(Path::new(topology::ROOT), cpus),
+            share: topology
+                .as_ref()
+                .map_or_else(unknown, |topology| topology.share(cpus[0], cpus[1]).to_string()),
             is_virtual,
             tsc_hz: (clock.source() == ring_tune::Source::Tsc).then(|| clock.hz()),
             clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -88,7 +88,8 @@ impl Host {
             grade: Grade::B,
             kernel: read("/proc/sys/kernel/osrelease"),
             locked_text: report.locked.to_string(),
-            is_isolated: cpus.iter().all(|cpu| isolated.contains(cpu)),
+            is_isolated: topology
+                .is_some_and(|topology| cpus.iter().all(|&cpu| topology.isolated().contains(cpu))),
         };
         host.judge(Disturbance::default());
         host
@@ -155,17 +156,21 @@ impl Disturbance {
     }
 }
 
+/// The best pair of the allowed CPUs; one CPU twice where there is only one.
+pub(crate) fn choose(allowed: &CpuSet) -> [usize; 2] {
+    let topology = Topology::read(&Tree::live()).ok();
+    let only = allowed.iter().next().unwrap_or(0);
+    topology.and_then(|topology| topology.best_pair(allowed, None)).unwrap_or([only; 2])
+}
+
 /// The CPUs that the user names, lead and peer.
-pub(crate) fn parse(text: &str, allowed: &[usize]) -> Result<[usize; 2]> {
+pub(crate) fn parse(text: &str, allowed: &CpuSet) -> Result<[usize; 2]> {
     let cpus: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     let cpus = cpus.and_then(|cpus| <[usize; 2]>::try_from(cpus).ok());
     let cpus =
         cpus.ok_or_else(|| anyhow::anyhow!("--cpus {text}: name two CPUs by number, as in --cpus 0,1"))?;
     for cpu in cpus {
-        ensure!(
-            allowed.contains(&cpu),
-            "--cpus {text}: this process may not use CPU {cpu}, only {allowed:?}"
-        );
+        ensure!(allowed.contains(cpu), "--cpus {text}: this process may not use CPU {cpu}, only {allowed}");
     }
     Ok(cpus)
 }

@@ -1,0 +1,75 @@
+//! irqbalance, and the CPUs that it leaves alone.
+
+use ring_tune::{CpuSet, Unread};
+
+use crate::check::Host;
+use crate::check::finding::Judged;
+use crate::check::rows::per_cpu::CPU;
+
+/// Where distributions keep its environment: Debian's and Fedora's kind.
+const CONFIGURATION: [&str; 2] = ["etc/default/irqbalance", "etc/sysconfig/irqbalance"];
+
+/// irqbalance(1): the CPUs of IRQBALANCE_BANNED_CPULIST, else those of the mask IRQBALANCE_BANNED_CPUS, are left alone;
+/// without either the isolated ones and those without a tick are.
+pub(super) fn irqbalance(host: &Host) -> Result<Judged, Unread> {
+    let wanted = format!("not running, or {} banned", host.cpus);
+    let commands = host.tree.find("proc/*/comm")?;
+    let process = |path: &str| -> Option<String> {
+        let process = path.strip_prefix("proc/")?.strip_suffix("/comm")?;
+        process.parse::<u32>().is_ok().then(|| process.to_owned())
+    };
+    let processes: Vec<String> = commands.iter().filter_map(|path| process(path)).collect();
+    if processes.is_empty() {
+        return Ok(Judged::skip("no processes are shown"));
+    }
+    let is_it = |process: &&String| {
+        // Who ends meanwhile is not running.
+        host.tree.text(&format!("proc/{process}/comm")).is_ok_and(|name| name == "irqbalance")
+    };
+    let Some(process) = processes.iter().find(is_it) else { return Ok(Judged::ok("not running", wanted)) };
+    let (banned, by) = banned(host, process);
+    let list = if banned.is_empty() { "no CPU".into() } else { banned.to_string() };
+    let actual = format!("running, {list} banned by {by}");
+    Ok(match host.cpus.is_subset(&banned) {
+        true => Judged::ok(actual, wanted),
+        false => Judged::fail(actual, wanted),
+    })
+}
+
+/// The CPUs that it leaves alone, and what says so. Only root may read its environment.
+fn banned(host: &Host, process: &str) -> (CpuSet, &'static str) {
+    if let Ok(environment) = host.tree.bytes(&format!("proc/{process}/environ")) {
+        let environment = String::from_utf8_lossy(&environment).into_owned();
+        return match listed(environment.split('\0')) {
+            Some(banned) => (banned, "its environment"),
+            None => (by_default(host), "itself"),
+        };
+    }
+    let configured = CONFIGURATION.iter().find_map(|path| listed(host.tree.text(path).ok()?.lines()));
+    match configured {
+        Some(banned) => (banned, "its configuration"),
+        None => (by_default(host), "itself"),
+    }
+}
+
+/// What the variables say; nothing where neither is set. What is no list, such as `-`, bans no CPU.
+fn listed<'a>(variables: impl Iterator<Item = &'a str>) -> Option<CpuSet> {
+    let mut mask = None;
+    for variable in variables {
+        let Some((name, value)) = variable.split_once('=') else { continue };
+        let value = value.trim().trim_matches(['"', '\'']);
+        match name.trim().trim_start_matches("export ") {
+            _ if value.is_empty() => {}
+            "IRQBALANCE_BANNED_CPULIST" => return Some(value.parse().unwrap_or_default()),
+            "IRQBALANCE_BANNED_CPUS" => mask = Some(CpuSet::from_mask(value).unwrap_or_default()),
+            _ => {}
+        }
+    }
+    mask
+}
+
+/// It does not look at partitions of cgroups.
+fn by_default(host: &Host) -> CpuSet {
+    let [isolated, tickless] = ["isolated", "nohz_full"].map(|file| host.tree.cpus(&format!("{CPU}/{file}")));
+    isolated.unwrap_or_default().union(&tickless.unwrap_or_default())
+}

@@ -1,0 +1,95 @@
+use ring_tune::Unread;
+
+use super::periodic::{MCE_POLL, SKEW_TICK, STAT_INTERVAL, TIMER_MIGRATION};
+use super::watchdog::WATCHDOG;
+use crate::check::finding::Change;
+use crate::check::finding::{Judged, Verdict};
+use crate::check::row::Row;
+use crate::check::{Host, Profile, Target};
+use crate::laid_out::LaidOut;
+
+/// What a row says of CPUs 2 and 3 of a machine with eight and these files.
+fn judged(row: &Row, files: &str) -> Result<Judged, Unread> {
+    let laid_out = LaidOut::of(files);
+    laid_out.write("sys/devices/system/cpu/online", "0-7");
+    let cpus = Some("2-3".parse().unwrap());
+    let target = Target { profile: Profile::Spin, cpus, root: Some(laid_out.path().into()) };
+    (row.judge)(&Host::look(&target).unwrap())
+}
+
+fn verdict(row: &Row, files: &str) -> Verdict {
+    judged(row, files).unwrap().verdict
+}
+
+const ISOLATED: &str = "=== sys/devices/system/cpu/isolated\n2-7\n";
+const TICKLESS: &str = "=== sys/devices/system/cpu/nohz_full\n2-3\n";
+const NONE_TICKLESS: &str = "=== sys/devices/system/cpu/nohz_full\n (null)\n";
+const HALF_ISOLATED: &str = "=== sys/devices/system/cpu/isolated\n3\n";
+
+#[test]
+fn statistics_leave_isolated_cpus_alone_since_6_5() {
+    let files = |version: &str, rest: &str| {
+        format!("=== proc/sys/vm/stat_interval\n1\n=== proc/sys/kernel/osrelease\n{version}\n{rest}")
+    };
+    for alone in [ISOLATED, TICKLESS] {
+        assert_eq!(verdict(&STAT_INTERVAL, &files("6.5.0", alone)), Verdict::Ok);
+        assert_eq!(verdict(&STAT_INTERVAL, &files("6.4.16-300.fc39", alone)), Verdict::Warn);
+    }
+    for shared in ["", NONE_TICKLESS, HALF_ISOLATED] {
+        assert_eq!(verdict(&STAT_INTERVAL, &files("6.5.0", shared)), Verdict::Warn, "{shared}");
+    }
+    assert!(matches!(judged(&STAT_INTERVAL, &files("nonsense", "")), Err(Unread::Strange { .. })));
+}
+
+#[test]
+fn timers_of_others_do_not_reach_isolated_cpus() {
+    let files = |rest: &str| format!("=== proc/sys/kernel/timer_migration\n1\n{rest}");
+    assert_eq!(verdict(&TIMER_MIGRATION, &files(ISOLATED)), Verdict::Ok);
+    assert_eq!(verdict(&TIMER_MIGRATION, &files(HALF_ISOLATED)), Verdict::Warn);
+}
+
+#[test]
+fn cpus_without_a_tick_have_none_to_skew() {
+    let line = "=== proc/cmdline\nquiet skew_tick=0\n";
+    let tickless = judged(&SKEW_TICK, &format!("{line}{TICKLESS}")).unwrap();
+    assert_eq!(
+        (tickless.verdict, tickless.actual.as_str()),
+        (Verdict::Skip, "the CPUs do not tick (nohz_full)")
+    );
+}
+
+#[test]
+fn watchdogs_are_moved_to_the_other_cpus_or_end() {
+    let files = |mask: &str| {
+        format!(
+            "=== proc/sys/kernel/watchdog\n1\n=== proc/sys/kernel/nmi_watchdog\n0\n\
+             === proc/sys/kernel/soft_watchdog\n1\n=== proc/sys/kernel/watchdog_cpumask\n{mask}\n"
+        )
+    };
+    let change =
+        |name: &str, value: &str| Change { path: format!("proc/sys/kernel/{name}"), value: value.into() };
+    // The mask may hold CPUs that are not online.
+    let judged_of = |mask: &str| judged(&WATCHDOG, &files(mask)).unwrap();
+    assert_eq!(judged_of("0-15").changes, [change("watchdog_cpumask", "0-1,4-7")]);
+    assert_eq!(judged_of("2").changes, [change("watchdog", "0")]);
+    assert_eq!(judged_of("2").actual, "soft on 2");
+    assert_eq!(judged_of("0-1,4-15").verdict, Verdict::Ok);
+    assert!(matches!(judged(&WATCHDOG, &files("x")), Err(Unread::Strange { .. })));
+}
+
+#[test]
+fn an_interval_in_either_notation_is_told_from_none() {
+    let files = |interval: &str| {
+        let folder = "sys/devices/system/machinecheck/machinecheck0";
+        format!("=== {folder}/ignore_ce\n0\n=== {folder}/check_interval\n{interval}\n")
+    };
+    for none in ["0", "0x0"] {
+        assert_eq!(verdict(&MCE_POLL, &files(none)), Verdict::Ok, "{none}");
+    }
+    for some in ["300", "12c", "0x12c", "10"] {
+        assert_eq!(verdict(&MCE_POLL, &files(some)), Verdict::Warn, "{some}");
+    }
+    for strange in ["", "never", "-1", "0x"] {
+        assert!(matches!(judged(&MCE_POLL, &files(strange)), Err(Unread::Strange { .. })), "{strange}");
+    }
+}

@@ -1,0 +1,50 @@
+//! How long the NIC gathers events before it interrupts.
+
+use ring_tune::Unread;
+
+use super::worst;
+use crate::check::finding::Judged;
+use crate::check::profile::Profile;
+use crate::check::row::{Group, Row};
+use crate::check::{Host, asked, nic};
+use crate::counters::field;
+
+pub(super) const MODERATION: Row = Row {
+    id: "nic-moderation",
+    group: Group::Network,
+    what: "interrupt moderation",
+    source: "ethtool -c",
+    profiles: &[Profile::Hybrid],
+    why: "a thread that sleeps is woken that much later, and with adaptive moderation by a time that changes with \
+          the load: drivers wait 8 to 60 µs as they come",
+    price: "more interrupts: throughput falls where one CPU takes them all",
+    now: "ethtool -C NETDEV adaptive-rx off rx-usecs 0, and for RDMA: rdma dev set DEVICE adaptive-moderation off",
+    boot: "the same in a .link file of systemd: UseAdaptiveRxCoalesce=no, RxCoalesceSec=0",
+    judge: moderation,
+};
+
+/// ethtool(8), -c; threads that poll never wait for it.
+fn moderation(host: &Host) -> Result<Judged, Unread> {
+    let nics = nic::in_use(&host.tree)?;
+    let mut parts = vec![];
+    for netdev in nics.iter().flat_map(|nic| &nic.netdevs) {
+        let path = format!("ethtool/{netdev}/coalesce");
+        let text = match asked::text(&host.tree, &path) {
+            Err(Unread::Absent { .. }) => continue,
+            text => text?,
+        };
+        let number = |name| field(&text, name).and_then(|value| value.parse::<u64>().ok());
+        let (Some(adaptive), Some(wait_us)) = (number("adaptive-rx"), number("rx-usecs")) else {
+            return Err(Unread::strange(&path, "has no adaptive-rx and rx-usecs"));
+        };
+        let adaptive = if adaptive == 0 { "" } else { ", adaptive" };
+        let actual = format!("{netdev}: {wait_us} µs{adaptive}");
+        let wanted = "0 µs, not adaptive";
+        let is_off = wait_us == 0 && adaptive.is_empty();
+        parts.push(if is_off { Judged::ok(actual, wanted) } else { Judged::warn(actual, wanted) });
+    }
+    if parts.is_empty() {
+        return Ok(Judged::skip("no NIC that is up tells it"));
+    }
+    Ok(worst(parts))
+}

@@ -1,0 +1,92 @@
+//! `ring-tune fix --apply`.
+
+use std::path::Path;
+
+use super::plan::{Plan, Step};
+use super::state::{Changed, Folder, State};
+use super::{Done, kernel_file, setting};
+use crate::say::plain;
+
+/// Writes what the plan says, once the disk holds what was there before.
+pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Vec<Done>> {
+    if plan.steps.is_empty() {
+        return Ok(vec![]);
+    }
+    if !rustix::process::geteuid().is_root() {
+        let needs: Vec<String> =
+            plan.steps.iter().map(|step| format!("\n  {}: /{}", step.row, plain(&step.path))).collect();
+        anyhow::bail!(
+            "nothing was written: run it as root, which alone may write to\n  {}, for the old values{}",
+            folder.display(),
+            needs.concat()
+        );
+    }
+    let folder = Folder::make(folder)?;
+    let (mut state, _) = folder.load()?;
+    let mut done = vec![];
+    let mut begun = vec![];
+    for step in &plan.steps {
+        match begin(step, &mut state) {
+            Begun::Ready(before) => begun.push((step, before)),
+            Begun::Settled(settled) => done.push(settled),
+        }
+    }
+    folder.save(&state)?;
+    for (step, before) in begun {
+        done.push(write(step, before, &mut state));
+    }
+    // What was not changed after all needs no undoing.
+    state
+        .changed
+        .retain(|changed| changed.after.as_ref().is_none_or(|after| !setting::same(after, &changed.before)));
+    folder.save(&state)?;
+    Ok(done)
+}
+
+enum Begun {
+    /// What the file says now.
+    Ready(String),
+    Settled(Done),
+}
+
+/// Notes what a file says, unless an earlier run has: the oldest value counts.
+fn begin(step: &Step, state: &mut State) -> Begun {
+    let text = kernel_file::read(&step.path);
+    let before = text.as_ref().map(|text| setting::of(text).to_owned()).unwrap_or_default();
+    let settled = |is_done, what| {
+        let (row, path) = (step.row.into(), step.path.clone());
+        Begun::Settled(Done { row, path, before: before.clone(), wanted: step.value.clone(), is_done, what })
+    };
+    if let Err(failure) = &text {
+        return settled(false, failure.to_string());
+    }
+    if setting::same(&before, &step.value) {
+        return settled(true, format!("says {before} already"));
+    }
+    if let Err(failure) = kernel_file::writable(&step.path) {
+        return settled(false, failure.to_string());
+    }
+    match state.changed.iter_mut().find(|changed| changed.path == step.path) {
+        Some(changed) => changed.after = None,
+        None => {
+            let (row, path) = (step.row.into(), step.path.clone());
+            state.changed.push(Changed { row, path, before: before.clone(), after: None });
+        }
+    }
+    Begun::Ready(before)
+}
+
+fn write(step: &Step, before: String, state: &mut State) -> Done {
+    let written = kernel_file::write(&step.path, &step.value);
+    let after = kernel_file::read(&step.path).map(|text| setting::of(&text).to_owned());
+    if let Some(changed) = state.changed.iter_mut().find(|changed| changed.path == step.path) {
+        changed.after = after.as_ref().ok().cloned();
+    }
+    let is_done = after.as_ref().is_ok_and(|after| setting::same(after, &step.value));
+    let what = match (written, after) {
+        (Ok(()), Ok(after)) if is_done => format!("{before} -> {after}"),
+        (Ok(()), Ok(after)) => format!("took {}, and says {after}", step.value),
+        (Err(failure), _) | (_, Err(failure)) => failure.to_string(),
+    };
+    Done { row: step.row.into(), path: step.path.clone(), before, wanted: step.value.clone(), is_done, what }
+}

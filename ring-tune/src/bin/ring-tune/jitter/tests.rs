@@ -1,0 +1,92 @@
+use super::gaps::{Cause, Gap, Gaps, Slices};
+use super::tasks::{name_and_cpu, schedstat};
+use super::text::length;
+use super::usage::Usage;
+
+fn gap(ns: f64, cause: Cause) -> Gap {
+    Gap { at_seconds: 1.0, ns, cause }
+}
+
+#[test]
+fn the_cause_is_what_the_kernel_counted() {
+    let cause = |involuntary, voluntary, minor_faults, major_faults| {
+        Cause::of(Usage { involuntary, voluntary, minor_faults, major_faults })
+    };
+    assert_eq!(cause(0, 0, 0, 0), Cause::Other);
+    assert_eq!(cause(1, 0, 0, 0), Cause::ContextSwitch);
+    assert_eq!(cause(0, 1, 0, 0), Cause::ContextSwitch, "it was stopped");
+    assert_eq!(cause(0, 1, 0, 1), Cause::PageFault, "it waited for the page");
+    assert_eq!(cause(0, 0, 1, 0), Cause::PageFault);
+    assert_eq!(cause(1, 0, 1, 0), Cause::ContextSwitch);
+}
+
+#[test]
+fn gaps_add_up_however_they_are_counted() {
+    let mut gaps = Gaps::new();
+    for number in 1..=1_000_u32 {
+        let cause = Cause::ALL[number as usize % 3];
+        gaps.record(gap(f64::from(number) * 1_000.0, cause));
+    }
+    assert_eq!(gaps.recorder.count(), 1_000);
+    assert_eq!(gaps.lost_ns(), 500_500_000.0);
+    let tallies = Cause::ALL.map(|cause| gaps.tally(cause));
+    assert_eq!(tallies.iter().map(|tally| tally.count).sum::<u64>(), 1_000);
+    assert_eq!(tallies[Cause::PageFault as usize].max_ns, 1_000_000.0);
+    let counts: Vec<(f64, u64)> =
+        gaps.histogram().map(|(from, _, counts)| (from, counts.iter().sum())).collect();
+    assert_eq!(counts.first(), Some(&(512.0, 1)), "1,000 ns lie between 512 and 1,024");
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
+}
+
+#[test]
+fn the_longest_are_kept_in_order() {
+    let mut gaps = Gaps::new();
+    for ns in [5.0, 9.0, 1.0, 7.0, 7.0, 3.0, 8.0, 2.0, 6.0, 4.0, 0.5, 10.0] {
+        gaps.record(gap(ns, Cause::Other));
+    }
+    let longest: Vec<f64> = gaps.longest().map(|gap| gap.ns).collect();
+    assert_eq!(longest, [10.0, 9.0, 8.0, 7.0, 7.0, 6.0, 5.0, 4.0]);
+}
+
+#[test]
+fn a_gap_takes_from_each_slice_that_it_spans() {
+    let mut gaps = Gaps::new();
+    gaps.slices = Slices::of(1e9);
+    // From 150 ms to 350 ms, and one of 50 ms that ends with the measurement.
+    gaps.record(Gap { at_seconds: 0.35, ns: 2e8, cause: Cause::Other });
+    gaps.record(Gap { at_seconds: 1.000_001, ns: 5e7, cause: Cause::Other });
+    let share = gaps.slices.share(1e9 + 1e3).unwrap();
+    assert_eq!((share.least, share.most), (0.0, 1.0), "the third tenth was lost from end to end");
+    let rate = gaps.slices.rate(1e9).unwrap();
+    assert_eq!((rate.least, rate.most), (0.0, 10.0));
+    let first_two = gaps.slices.share(2.1e8).unwrap();
+    assert!((first_two.most - 0.5).abs() < 1e-9, "{first_two:?}");
+    assert_eq!(gaps.slices.share(1.9e8), None, "the second tenth did not end");
+}
+
+#[test]
+fn no_length_is_too_much() {
+    let mut gaps = Gaps::new();
+    for ns in [0.0, 0.3, 1e30, f64::MAX] {
+        gaps.record(gap(ns, Cause::Other));
+    }
+    let ranges: Vec<f64> = gaps.histogram().map(|(from, ..)| from).collect();
+    assert_eq!(ranges, [1.0, 2_f64.powi(63)]);
+}
+
+#[test]
+fn the_kernel_s_lines_about_tasks_are_read() {
+    assert_eq!(schedstat("1500000 7 42"), Some((1_500_000, 42)));
+    assert_eq!(schedstat("1500000 7"), None);
+    let rest = ["S"; 1].into_iter().chain(["0"; 35]).chain(["3", "0"]).collect::<Vec<_>>().join(" ");
+    let of = |name: &str| name_and_cpu(&format!("12 ({name}) {rest}"));
+    assert_eq!(of("cat"), Some(("cat".into(), 3)));
+    assert_eq!(of("a) S (b c"), Some(("a) S (b c".into(), 3)));
+    assert_eq!(name_and_cpu("12 (cat) S 1"), None);
+}
+
+#[test]
+fn lengths_read_well() {
+    let texts = [12.4, 1_500.0, 2_100_000.0, 3e9].map(length);
+    assert_eq!(texts, ["12 ns", "1.50 us", "2.10 ms", "3.00 s"]);
+}

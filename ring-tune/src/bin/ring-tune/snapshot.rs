@@ -1,0 +1,85 @@
+//! `ring-tune snapshot`: the files that the check reads, in a tar archive without secrets.
+
+mod copy;
+mod secrets;
+
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use ring_tune::Tree;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::say::{plain, say, warn};
+use copy::Copy;
+
+/// What to save, and where.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The archive holds what the kernel says of CPUs, memory and devices. Environments and command lines of processes, names \
+of hosts, addresses, and parameters of the kernel's command line that no row asks for are left out. To look at it:
+
+  mkdir host && tar -xf FILE -C host && ring-tune check --root host")]
+pub(crate) struct Args {
+    /// The archive to write, a new file; - for standard output
+    file: PathBuf,
+
+    /// Show what is saved
+    #[arg(long)]
+    list: bool,
+
+    /// A folder with saved files of another machine, to be saved again
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> crate::Result {
+    let to_stdout = args.file.as_os_str() == "-";
+    ensure!(!to_stdout || !io::stdout().is_terminal(), "an archive is nothing for a terminal: name a file");
+    ensure!(!to_stdout || !args.list, "--list and the archive would mix on standard output: name a file");
+    ensure!(
+        to_stdout || args.file.symlink_metadata().is_err(),
+        "{} exists: name another",
+        args.file.display()
+    );
+    let tree = match &args.root {
+        Some(root) => Tree::below(root)?,
+        None => Tree::live(),
+    };
+    let copy = Copy::of(&tree)?;
+    if args.list {
+        for path in copy.paths() {
+            say(format_args!("{}\n", plain(path)))?;
+        }
+    }
+    let archive = copy.archive().context("cannot make the archive")?;
+    if to_stdout {
+        let mut out = io::stdout().lock();
+        out.write_all(&archive).and_then(|()| out.flush())?;
+    } else {
+        write(&args.file, &archive).with_context(|| format!("cannot write {}", args.file.display()))?;
+        let size = archive.len().div_ceil(1 << 10);
+        warn(format_args!("{} files, {size} KiB: {}\n", copy.paths().count(), args.file.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The archive appears as a whole or not at all, and replaces no other file.
+fn write(path: &Path, archive: &[u8]) -> anyhow::Result<()> {
+    let mut next = path.as_os_str().to_owned();
+    next.push(".ring-tune-next");
+    let next = PathBuf::from(next);
+    // What an earlier run left when it was killed.
+    let _ = std::fs::remove_file(&next);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&next)?;
+    let result = file
+        .write_all(archive)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| Ok(renameat_with(CWD, &next, CWD, path, RenameFlags::NOREPLACE)?));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&next);
+    }
+    Ok(result?)
+}

@@ -1,0 +1,1 @@
+--profile spin --cpus 7-8

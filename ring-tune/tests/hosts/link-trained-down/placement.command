@@ -1,0 +1,1 @@
+--profile rdma --cpus 2
