@@ -174,15 +174,15 @@ impl Topology {
     }
 
     /// The best of the allowed CPUs for a producer and a consumer: isolated ones first, then on the node if one is
-    /// named, such as that of a NIC, then two cores below one last-level cache, and not CPU 0 if there is a choice,
-    /// since most interrupts go there.
+    /// named, such as that of a NIC, then two cores below one last-level cache, and neither CPU 0, to which most interrupts
+    /// go, nor another thread of its core if there is a choice.
     ///
     /// None where fewer than two of them are online.
     #[must_use]
     pub fn best_pair(&self, allowed: &CpuSet, node: Option<usize>) -> Option<[usize; 2]> {
         let allowed: Vec<&Cpu> = self.cpus.iter().filter(|cpu| allowed.contains(cpu.number)).collect();
         // Of equals the first is taken, so that it is the same each time.
-        let mut best: Option<([u8; 5], [usize; 2])> = None;
+        let mut best: Option<([u8; 6], [usize; 2])> = None;
         for (place, one) in allowed.iter().enumerate() {
             for other in &allowed[place + 1..] {
                 let pair = [one.number, other.number];
@@ -196,15 +196,17 @@ impl Topology {
     }
 
     /// The larger, the better; the first part counts most.
-    fn merit(&self, pair: [usize; 2], node: Option<usize>) -> [u8; 5] {
+    fn merit(&self, pair: [usize; 2], node: Option<usize>) -> [u8; 6] {
         let both = |good: &dyn Fn(usize) -> bool| u8::from(pair.iter().all(|&cpu| good(cpu)));
         let share = self.share(pair[0], pair[1]);
+        let first_core = self.cpu(0).map(|cpu| &cpu.siblings);
         [
             both(&|cpu| self.isolated.contains(cpu)),
             both(&|cpu| node.is_none_or(|node| self.node(cpu) == Some(node))),
             // The siblings of a core take each other's execution units.
             u8::from(share != Share::Core),
             share.closeness(),
+            both(&|cpu| first_core.is_none_or(|core| !core.contains(cpu))),
             both(&|cpu| cpu != 0),
         ]
     }

@@ -39,7 +39,8 @@ fn set(list: &str) -> CpuSet {
 fn two_cores_below_one_cache_are_the_best() {
     let files = two_packages();
     let topology = read(&files);
-    assert_eq!(topology.best_pair(&set("0-7"), None), Some([1, 2]), "not CPU 0: interrupts go there");
+    assert_eq!(topology.best_pair(&set("0-7"), None), Some([4, 6]), "not CPU 0's core: interrupts go there");
+    assert_eq!(topology.best_pair(&set("0-3"), None), Some([1, 2]), "not CPU 0 itself at the least");
     assert_eq!(topology.best_pair(&set("0-7"), Some(1)), Some([4, 6]), "on the node of the NIC");
     assert_eq!(topology.best_pair(&set("0,4,6"), Some(0)), Some([4, 6]), "that node has but one");
     assert_eq!(topology.best_pair(&set("1,2,5"), None), Some([1, 2]));
@@ -49,6 +50,24 @@ fn two_cores_below_one_cache_are_the_best() {
     let topology = read(&files);
     assert_eq!(topology.best_pair(&set("0-2,4-6"), None), Some([0, 2]));
     assert_eq!(topology.housekeeping(), set("1,4-7"));
+}
+
+/// As most Intel machines number them: first one thread of each core, then the others.
+#[test]
+fn the_sibling_of_cpu_0_is_avoided_whatever_its_number() {
+    let files = LaidOut::new();
+    files.write(&format!("{CPUS}/online"), "0-7");
+    for cpu in 0..8 {
+        add_cpu(&files, cpu, &format!("{},{}", cpu % 4, cpu % 4 + 4), "0-7", "0");
+    }
+    let topology = read(&files);
+    assert_eq!(topology.best_pair(&set("0-7"), None), Some([1, 2]));
+    assert_eq!(topology.best_pair(&set("0-1,4-6"), None), Some([1, 6]));
+    assert_eq!(
+        topology.best_pair(&set("0-1,4-5"), None),
+        Some([1, 4]),
+        "one thread of its core, if there is no other"
+    );
 }
 
 #[test]
