@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //!
-//! The unsafe block calls `openat2` with a path and a structure that live on the stack, and owns the descriptor
+//! The unsafe blocks call `open` and `openat2` with a path and a structure that outlive the call, and own the descriptor
 //! that comes back.
 #![allow(unsafe_code)]
 
@@ -10,11 +10,11 @@
 mod tests;
 
 use std::ffi::CString;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, File, FileType};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -24,6 +24,9 @@ use crate::Errno;
 
 /// No file that is read here is longer on the largest machines: `/proc/interrupts` has some MiB.
 const LONGEST_BYTES: u64 = 16 << 20;
+
+/// The kernel refuses to go up a folder while anybody on the machine renames one, openat2(2): then it is asked again.
+const ATTEMPTS: usize = 1_000;
 
 /// More files than the largest folder holds, that of processes.
 const MOST_ENTRIES: usize = 1 << 20;
@@ -136,10 +139,17 @@ impl Tree {
         self.folder.is_none()
     }
 
-    /// Where the file is on this machine, for those who read or write it themselves.
+    /// Where the file is on this machine, for those who read or write it themselves. A link on the way may lead them out
+    /// of the root.
+    ///
+    /// ```
+    /// let path = ring_tune::Tree::live().path("proc/version");
+    /// assert_eq!(path, std::path::Path::new("/proc/version"));
+    /// ```
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        // A path from the root would take its place.
+        self.root.join(path.trim_start_matches('/'))
     }
 
     /// What a file says, without the white space around it.
@@ -162,44 +172,52 @@ impl Tree {
     ///
     /// [`Unread`].
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
-        let file = self.file(path)?;
-        let failed = |error: io::Error| Unread::of(path, &error);
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Unread::strange(path, "is no regular file"));
-        }
+        let file = self.file(path, "is no regular file", FileType::is_file)?;
         let mut bytes = vec![];
-        file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let read = file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Unread::of(path, &error))?;
         if bytes.len() as u64 > LONGEST_BYTES {
             return Err(Unread::strange(path, "is longer than 16 MiB"));
         }
         Ok(bytes)
     }
 
-    /// The first bytes that a character device gives, or what was saved of them; nothing else is read from devices.
+    /// The first bytes that a character device of this machine gives, or what was saved of them; nothing else is read from
+    /// devices.
     ///
     /// # Errors
     ///
     /// [`Unread`], also where there are fewer bytes.
+    ///
+    /// ```
+    /// assert_eq!(ring_tune::Tree::live().device("dev/zero"), Ok([0; 4]));
+    /// ```
     pub fn device<const BYTES: usize>(&self, path: &str) -> Result<[u8; BYTES], Unread> {
         let mut bytes = [0; BYTES];
-        let mut file = self.file(path)?;
-        let kind = file.metadata().map_err(|error| Unread::of(path, &error))?.file_type();
-        if !kind.is_file() && !kind.is_char_device() {
-            return Err(Unread::strange(path, "is no device"));
-        }
+        let is_meant = |kind: &FileType| kind.is_file() || self.is_live() && kind.is_char_device();
+        let mut file = self.file(path, "is no device", is_meant)?;
         file.read_exact(&mut bytes).map_err(|error| Unread::of(path, &error))?;
         Ok(bytes)
     }
 
-    /// A pipe without a writer does not make the caller wait.
-    fn file(&self, path: &str) -> Result<File, Unread> {
-        let file = self.open(path, libc::O_RDONLY | libc::O_NONBLOCK).map(File::from);
-        let file = file.map_err(|error| Unread::of(path, &error))?;
-        match file.metadata() {
-            Ok(metadata) if metadata.is_dir() => Err(Unread::strange(path, "is a folder")),
-            Ok(_) => Ok(file),
-            Err(error) => Err(Unread::of(path, &error)),
+    /// Looks at what is there before it opens it: to open a device may set it in motion, and a copy may hold any.
+    fn file(
+        &self,
+        path: &str,
+        otherwise: &str,
+        is_meant: impl Fn(&FileType) -> bool,
+    ) -> Result<File, Unread> {
+        let failed = |error: io::Error| Unread::of(path, &error);
+        let place = self.open(path, libc::O_PATH).map(File::from).map_err(failed)?;
+        let kind = place.metadata().map_err(failed)?.file_type();
+        if kind.is_dir() {
+            return Err(Unread::strange(path, "is a folder"));
         }
+        if !is_meant(&kind) {
+            return Err(Unread::strange(path, otherwise));
+        }
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_NONBLOCK).open(of_descriptor(&place)).map_err(failed)
     }
 
     /// The number that a file says, in decimal notation.
@@ -331,11 +349,15 @@ impl Tree {
             return owned(descriptor.into());
         }
         let how = OpenHow { flags: u64::try_from(flags).expect("no flag is the sign"), mode: 0, resolve };
-        // SAFETY: the kernel reads the path up to its zero byte, and `how` in the size that is passed along.
-        let descriptor = unsafe {
-            libc::syscall(libc::SYS_openat2, folder, path.as_ptr(), &raw const how, size_of::<OpenHow>())
+        let open = || {
+            // SAFETY: the kernel reads the path up to its zero byte, and `how` in the size that is passed along.
+            owned(unsafe {
+                libc::syscall(libc::SYS_openat2, folder, path.as_ptr(), &raw const how, size_of::<OpenHow>())
+            })
         };
-        owned(descriptor)
+        let is_final =
+            |opened: &io::Result<_>| !matches!(opened, Err(error) if error.kind() == ErrorKind::WouldBlock);
+        (1..ATTEMPTS).map(|_| open()).find(is_final).unwrap_or_else(open)
     }
 }
 
@@ -355,7 +377,7 @@ fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
     }
 }
 
-fn of_descriptor(descriptor: &OwnedFd) -> String {
+fn of_descriptor(descriptor: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 

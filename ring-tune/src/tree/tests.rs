@@ -1,4 +1,5 @@
-use std::process;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::{process, thread};
 
 use super::*;
 use crate::laid_out::LaidOut;
@@ -79,9 +80,62 @@ fn no_link_leads_out_of_the_root() {
     assert!(tree.text("sys/relative").unwrap_err().is_absent());
     assert!(tree.text("../../../../../../etc/passwd").unwrap_err().is_absent());
     assert!(tree.text("/etc/passwd").unwrap_err().is_absent());
+    assert_eq!(tree.path("/etc/passwd"), tree.path("etc/passwd"));
     assert_eq!(tree.text("sys/of-the-root").unwrap(), "at the root");
     assert_eq!(tree.text("sys/b/inside").unwrap(), "inside");
     assert_eq!(tree.resolve("sys/b/inside").unwrap(), "sys/a/inside");
+}
+
+/// What may set something in motion, or wait for somebody, is not even opened: to open one of these is an error.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let files = folder();
+    let name = |name: &str| files.path().join("sys/a").join(name);
+    let _socket = std::os::unix::net::UnixListener::bind(name("socket")).unwrap();
+    let mut names = vec!["socket"];
+    for (device, kind) in [("character", libc::S_IFCHR), ("block", libc::S_IFBLK)] {
+        let path = CString::new(name(device).as_os_str().as_bytes()).unwrap();
+        // A number that no driver has.
+        let number = libc::makedev(4_000, 4_000);
+        // SAFETY: the path ends in a zero byte and outlives the call.
+        match unsafe { libc::mknod(path.as_ptr(), kind | 0o600, number) } {
+            0 => names.push(device),
+            _ => std::eprintln!("SKIPPED: no {device} device: {}", io::Error::last_os_error()),
+        }
+    }
+    let tree = tree(&files);
+    for name in names {
+        assert_eq!(strange(tree.bytes(&format!("sys/a/{name}"))), "is no regular file");
+        assert_eq!(strange(tree.device::<4>(&format!("sys/a/{name}"))), "is no device");
+        assert!(tree.exists(&format!("sys/a/{name}")));
+    }
+}
+
+/// The kernel does not go up a folder while somebody renames one anywhere.
+#[test]
+fn folders_that_are_renamed_meanwhile_keep_nobody_from_reading() {
+    let files = folder();
+    files.write("sys/number", "7");
+    files.link("sys/a/link", "../number");
+    let others = folder();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let [one, other] = ["one", "other"].map(|name| others.path().join(name));
+            fs::create_dir(&one).unwrap();
+            // ORDERING: Relaxed: nothing else is read because of it.
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&one, &other).unwrap();
+                fs::rename(&other, &one).unwrap();
+            }
+        });
+        let tree = tree(&files);
+        let read: Vec<_> = (0..20_000).map(|_| tree.number("sys/a/link")).collect();
+        // ORDERING: Relaxed: nothing else is published with it.
+        is_over.store(true, Ordering::Relaxed);
+        let other = read.into_iter().find(|number| *number != Ok(7));
+        assert_eq!(other, None);
+    });
 }
 
 #[test]
