@@ -24,7 +24,7 @@
 //!     let start = clock.start();
 //!     core::hint::spin_loop();
 //!     let stop = clock.stop();
-//!     recorder.record(clock.ticks_to_ns(stop - start));
+//!     recorder.record(clock.between_ns(start, stop));
 //! }
 //!
 //! let summary = recorder.summary().expect("1,000 samples were recorded");

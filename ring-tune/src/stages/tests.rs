@@ -99,6 +99,7 @@ fn a_planted_step_is_reported_as_long_as_it_is() {
     let clock = Clock::new();
     let mut stages = Stages::new(clock, ["before", "planted", "after"]);
     let (mut within, mut around) = (Recorder::new(), Recorder::new());
+    #[allow(clippy::cast_possible_truncation, reason = "some thousand")]
     let planted_ticks = (500.0 / clock.between_ns(0, 1_000_000) * 1e6) as u64;
     for _ in 0..20_000 {
         let mut operation = stages.begin();
@@ -158,7 +159,9 @@ fn no_bytes_of_a_peer_spoil_more_than_figures() {
     here.merge_bytes(&counts).unwrap();
     drop(here.begin());
     here.record(50, &[60, 70, 65]);
-    let _ = { here.begin() }.passed(1);
+    let mut out_of_turn = here.begin();
+    out_of_turn.passed(1);
+    drop(out_of_turn);
     assert_eq!((here.abandoned(), here.misordered(), here.count()), (u64::MAX, u64::MAX, 200));
 
     let mut unequal = recorded();
