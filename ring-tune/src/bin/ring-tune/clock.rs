@@ -93,18 +93,21 @@ fn cpus(named: Option<&CpuSet>, topology: &Topology) -> anyhow::Result<Option<[u
     Ok(Some(cpus))
 }
 
-/// The smallest step that was seen.
+/// The smallest step that was seen; a coarse clock stands still for many stamps.
 fn resolution_ns(clock: &Clock) -> f64 {
-    let mut smallest = u64::MAX;
+    let mut smallest = f64::INFINITY;
     let mut last = clock.start();
-    for _ in 0..100_000 {
+    let mut stamps = 0;
+    while stamps < 100_000 || smallest == f64::INFINITY {
         let now = clock.start();
-        if now > last {
-            smallest = smallest.min(now - last);
+        let step_ns = clock.between_ns(last, now);
+        if step_ns > 0.0 {
+            smallest = smallest.min(step_ns);
         }
         last = now;
+        stamps += 1;
     }
-    clock.ticks_to_ns(smallest)
+    smallest
 }
 
 /// The mean of a thousand stamps, in the quietest of a hundred blocks.
@@ -138,8 +141,18 @@ fn text(report: &Report, topology: &Topology) -> String {
     for way in ways {
         text += &format!("  {way}\n");
     }
-    text + match report.is_usable_one_way {
-        true => "no stamp came before it was sent: the clock can be used for one-way times\n",
-        false => "the clock cannot be used for one-way times here: halve round trips\n",
-    }
+    let negative: u64 = ways.iter().map(|way| way.negative).sum();
+    text += &match (report.is_usable_one_way, negative) {
+        (true, _) => "no stamp came before it was sent: the clock can be used for one-way times\n".into(),
+        (false, 0) => format!(
+            "no stamp came before it was sent, but the kernel does not read its own time from the {}: do not rely on it for \
+             one-way times, halve round trips\n",
+            report.source
+        ),
+        (false, _) => format!(
+            "{negative} stamps came before they were sent: the clock cannot be used for one-way times here, halve round \
+             trips\n"
+        ),
+    };
+    text
 }

@@ -43,7 +43,10 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     let allowed = allowed_cpus()?;
     let cpus = args.cpus.as_ref().unwrap_or(&allowed);
     ensure!(cpus.is_subset(&allowed), "--cpus {cpus}: this process may only use {allowed}");
-    ensure!(cpus.len() > 1, "CPUs {cpus}: there is no pair to measure, name two at least");
+    ensure!(
+        cpus.len() > 1,
+        "it takes two CPUs to hand something over: name them with --cpus; may be used: {allowed}"
+    );
     // Opened before the run, so that nobody waits for a run to learn that it cannot be written.
     let heat_map = args.heat_map.as_ref().map(|path| {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
@@ -53,13 +56,15 @@ pub(crate) fn run(args: &Args) -> crate::Result {
 
     let rounds = measure::rounds(Clock::new(), cpus, args.rounds, progress)?;
     let report = Report::of(&topology, cpus, &rounds);
-    if let Some(mut file) = heat_map {
+    if let Some((mut file, path)) = heat_map.zip(args.heat_map.as_ref()) {
         let svg = heat_map::svg(&report)?;
         // A pipe has no length.
-        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            file.set_len(0)?;
-        }
-        file.write_all(svg.as_bytes()).context("cannot write the heat map")?;
+        let emptied = match file.metadata()?.is_file() {
+            true => file.set_len(0),
+            false => Ok(()),
+        };
+        let written = emptied.and_then(|()| file.write_all(svg.as_bytes()));
+        written.with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.json {
         say_json(&report)?;

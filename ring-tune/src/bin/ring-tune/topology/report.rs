@@ -11,6 +11,7 @@ use super::measure::Way;
 pub(super) struct Report {
     report: &'static str,
     pub(super) cpus: Vec<usize>,
+    /// In the order of their ends.
     pub(super) pairs: Vec<Pair>,
     /// The quickest pair.
     best_measured: [usize; 2],
@@ -50,7 +51,8 @@ impl Report {
 
     pub(super) fn between(&self, one: usize, other: usize) -> Option<OneWay> {
         let ends = [one.min(other), one.max(other)];
-        self.pairs.iter().find(|pair| [pair.from, pair.to] == ends).map(|pair| pair.one_way_ns)
+        let place = self.pairs.binary_search_by_key(&ends, |pair| [pair.from, pair.to]).ok()?;
+        Some(self.pairs[place].one_way_ns)
     }
 }
 
