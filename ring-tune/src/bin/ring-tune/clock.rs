@@ -2,6 +2,8 @@
 
 mod one_way;
 mod peer;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
@@ -57,29 +59,36 @@ pub(crate) fn run(args: &Args) -> crate::Result {
         Some(cpus) => Some(one_way::measure(clock, cpus, args.samples / 2)?),
         None => None,
     };
-    let agree = one_way.as_ref().is_some_and(|ways| ways.iter().all(|way| way.negative == 0));
-    let report = Report {
-        report: "ring-tune clock",
-        source: match clock.source() {
-            Source::Tsc => "TSC",
-            Source::Cntvct => "generic timer",
-            _ => "CLOCK_MONOTONIC",
-        },
-        hz: clock.hz(),
-        resolution_ns: resolution_ns(&clock),
-        stamp_cost_ns: stamp_cost_ns(&clock),
-        pair_cost_ns: clock.measure_cost_ns(),
-        // The kernel watches the TSC, and takes another clock where it found it to be wrong.
-        is_usable_one_way: agree && (clock.source() != Source::Tsc || clocksource.as_deref() == Some("tsc")),
-        clocksource,
-        one_way,
-    };
+    let report = Report::of(clock, clocksource, one_way);
     if args.json {
         say_json(&report)?;
     } else {
         say(format_args!("{}", text(&report, &topology)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Report {
+    fn of(clock: Clock, clocksource: Option<String>, one_way: Option<[OneWay; 2]>) -> Self {
+        let agree = one_way.as_ref().is_some_and(|ways| ways.iter().all(|way| way.negative == 0));
+        Self {
+            report: "ring-tune clock",
+            source: match clock.source() {
+                Source::Tsc => "TSC",
+                Source::Cntvct => "generic timer",
+                _ => "CLOCK_MONOTONIC",
+            },
+            hz: clock.hz(),
+            resolution_ns: resolution_ns(&clock),
+            stamp_cost_ns: stamp_cost_ns(&clock),
+            pair_cost_ns: clock.measure_cost_ns(),
+            // The kernel watches the TSC, and takes another clock where it found it to be wrong.
+            is_usable_one_way: agree
+                && (clock.source() != Source::Tsc || clocksource.as_deref() == Some("tsc")),
+            clocksource,
+            one_way,
+        }
+    }
 }
 
 /// The two CPUs; none where there is one only.

@@ -105,7 +105,7 @@ fn stamp(clock: Clock, last: u64) -> u64 {
 }
 
 impl OneWay {
-    fn of(from: usize, to: usize, recorder: &Recorder) -> Self {
+    pub(super) fn of(from: usize, to: usize, recorder: &Recorder) -> Self {
         let figures = recorder.summary();
         let figure = |get: fn(&ring_tune::Summary) -> f64| figures.as_ref().map_or(0.0, get);
         Self {
