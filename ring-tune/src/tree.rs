@@ -126,10 +126,12 @@ impl Tree {
         let root = root.into();
         let failed = |error: io::Error| Unread::of(&root.display().to_string(), &error);
         let root = fs::canonicalize(&root).map_err(failed)?;
-        let folder = File::open(&root).map_err(failed)?;
-        if !folder.metadata().map_err(failed)?.is_dir() {
+        if !fs::metadata(&root).map_err(failed)?.is_dir() {
             return Err(Unread::strange(&root.display().to_string(), "is no folder"));
         }
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY);
+        let folder = options.open(&root).map_err(failed)?;
         Ok(Self { root, folder: Some(folder.into()) })
     }
 

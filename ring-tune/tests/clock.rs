@@ -1,8 +1,10 @@
 //! `ring-tune clock`: two processes, and what happens when one of them goes.
 #![cfg(feature = "cli")]
 
+use core::time::Duration;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
 
 use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
@@ -56,7 +58,9 @@ fn a_parent_that_is_killed_leaves_nobody_behind() {
     command.wait().unwrap();
     // It goes once it sees that it has another parent, who may not have asked for its end yet.
     let state = || fs::read_to_string(format!("/proc/{peer}/stat"));
+    let latest = Instant::now() + Duration::from_secs(100);
     while state().is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").starts_with(" Z")) {
+        assert!(Instant::now() < latest, "{peer} is still there");
         std::thread::yield_now();
     }
 }
@@ -66,12 +70,8 @@ fn endless() -> (Child, i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
     command.args(["clock", "--samples", "100000000000"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let command = command.spawn().unwrap();
-    loop {
-        if let Some(&peer) = children(&command).first() {
-            return (command, peer);
-        }
-        std::thread::yield_now();
-    }
+    let peer = core::iter::repeat_with(|| children(&command).first().copied()).flatten().next().unwrap();
+    (command, peer)
 }
 
 #[test]

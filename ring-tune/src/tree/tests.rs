@@ -57,6 +57,9 @@ fn whatever_else_is_there_has_its_reason() {
     assert_eq!(strange(tree.text("sys/a/pipe")), "is no regular file");
     assert_eq!(strange(tree.text("sys/a")), "is a folder");
     assert_eq!(strange(tree.device::<4>("sys/a/pipe")), "is no device");
+    for root in ["sys/a/pipe", "sys/a/text"] {
+        assert_eq!(strange(Tree::below(files.path().join(root))), "is no folder");
+    }
     assert!(strange(tree.device::<4>("sys/a/zero")).contains("cannot be read"));
     assert!(strange(tree.text("sys/a/loop")).contains("errno 40"));
     assert!(strange(tree.text("sys/\0")).contains("cannot be read"));

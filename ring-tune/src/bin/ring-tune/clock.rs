@@ -12,6 +12,7 @@ use ring_tune::{Clock, CpuSet, Source, Topology, Tree, allowed_cpus};
 use serde::Serialize;
 
 use crate::say::{plain, say, say_json};
+use crate::topology;
 use one_way::OneWay;
 
 /// What to measure.
@@ -51,7 +52,7 @@ struct Report {
 
 pub(crate) fn run(args: &Args) -> crate::Result {
     let tree = Tree::live();
-    let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
+    let topology = topology::of(&tree)?;
     let cpus = cpus(args.cpus.as_ref(), &topology)?;
     let clock = Clock::new();
     let clocksource = tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource").ok();

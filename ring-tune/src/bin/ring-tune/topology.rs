@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use ring_tune::{Clock, CpuSet, Topology, Tree, allowed_cpus};
 
-use crate::say::{say, say_json, warn};
+use crate::say::{plain, say, say_json, warn};
 use report::Report;
 
 /// What to measure.
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> crate::Result {
-    let topology = Topology::read(&Tree::live()).context("cannot tell which CPUs this machine has")?;
+    let topology = of(&Tree::live())?;
     let allowed = allowed_cpus()?;
     let cpus = args.cpus.as_ref().unwrap_or(&allowed);
     ensure!(cpus.is_subset(&allowed), "--cpus {cpus}: this process may only use {allowed}");
@@ -72,6 +72,16 @@ pub(crate) fn run(args: &Args) -> crate::Result {
         say(format_args!("{report}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As much of the topology as can be read; what is strange about it is told beside the report.
+pub(crate) fn of(tree: &Tree) -> anyhow::Result<Topology> {
+    let (topology, strange) =
+        Topology::read_in_part(tree).context("cannot tell which CPUs this machine has")?;
+    for unread in strange {
+        warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
+    }
+    Ok(topology)
 }
 
 /// Shown on a terminal; a large machine has thousands of pairs.
