@@ -1,32 +1,26 @@
 //! The files in which a kernel tells about its machine, below a root: this machine's own, or a saved copy's.
-//!
-//! # Safety
-//!
-//! The unsafe blocks call `open` and `openat2` with a path and a structure that outlive the call, and own the descriptor
-//! that comes back.
-#![allow(unsafe_code)]
 
+mod names;
+mod open;
 #[cfg(test)]
 mod tests;
+mod unread;
 
-use std::ffi::CString;
 use std::fs::{self, File, FileType};
-use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
 use std::{format, vec};
 
-use crate::Errno;
+use crate::CpuSet;
+use names::{by_number, fits};
+pub use unread::Unread;
 
 /// No file that is read here is longer on the largest machines: `/proc/interrupts` has some MiB.
 const LONGEST_BYTES: u64 = 16 << 20;
-
-/// The kernel refuses to go up a folder while anybody on the machine renames one, openat2(2): then it is asked again.
-const ATTEMPTS: usize = 1_000;
 
 /// More files than the largest folder holds, that of processes.
 const MOST_ENTRIES: usize = 1 << 20;
@@ -40,8 +34,12 @@ const MOST_ENTRIES: usize = 1 << 20;
 /// ```
 /// use ring_tune::Tree;
 ///
-/// let version = Tree::live().text("proc/version")?;
-/// assert!(version.starts_with("Linux version"));
+/// let tree = Tree::live();
+/// assert!(tree.text("proc/version")?.starts_with("Linux version"));
+/// assert!(tree.number("proc/sys/kernel/pid_max")? > 0);
+/// assert!(tree.cpus("sys/devices/system/cpu/online")?.len() > 0);
+/// assert!(tree.names("proc/self")?.contains(&"stat".into()));
+/// assert!(tree.exists("proc/self/stat") && tree.text("no/such/file").unwrap_err().is_absent());
 /// # Ok::<(), ring_tune::Unread>(())
 /// ```
 #[derive(Debug)]
@@ -49,60 +47,6 @@ pub struct Tree {
     root: PathBuf,
     /// Of a saved tree; this machine's own needs no descriptor to stay below `/`.
     folder: Option<OwnedFd>,
-}
-
-/// Why something was not read from a [`Tree`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unread {
-    /// There is no such file: this machine does not have what it tells about.
-    #[error("{path} does not exist")]
-    Absent {
-        /// The path below the root.
-        path: String,
-    },
-    /// The file is there, but not for this user.
-    #[error("{path} may not be read by this user: try as root")]
-    Denied {
-        /// The path below the root.
-        path: String,
-    },
-    /// The file is there, and cannot be read or understood.
-    #[error("{path} {why}")]
-    Strange {
-        /// The path below the root.
-        path: String,
-        /// What is strange about it, in words that follow the path.
-        why: String,
-    },
-}
-
-impl Unread {
-    fn of(path: &str, error: &io::Error) -> Self {
-        let path = path.into();
-        match error.raw_os_error() {
-            // A device that has gone, or that answers that it does not support the file, is absent too.
-            Some(
-                libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::ENXIO | libc::ESRCH | libc::EOPNOTSUPP,
-            ) => Self::Absent { path },
-            Some(libc::EACCES | libc::EPERM) => Self::Denied { path },
-            Some(errno) => Self::Strange { path, why: format!("cannot be read: {}", Errno(errno)) },
-            None => Self::Strange { path, why: format!("cannot be read: {error}") },
-        }
-    }
-
-    /// The file at `path` says something that its reader does not understand; `what` it was to be, as in "no
-    /// number".
-    #[must_use]
-    pub fn strange(path: &str, what: &str) -> Self {
-        Self::Strange { path: path.into(), why: what.into() }
-    }
-
-    /// Whether there is no such file.
-    #[must_use]
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent { .. })
-    }
 }
 
 impl Tree {
@@ -238,7 +182,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`Unread`].
-    pub fn cpus(&self, path: &str) -> Result<crate::CpuSet, Unread> {
+    pub fn cpus(&self, path: &str) -> Result<CpuSet, Unread> {
         let text = self.text(path)?;
         text.parse()
             .map_err(|_| Unread::strange(path, &format!("says {}, which is no list of CPUs", quoted(&text))))
@@ -329,53 +273,18 @@ impl Tree {
     /// # Errors
     ///
     /// [`Unread`].
+    ///
+    /// ```
+    /// let place = ring_tune::Tree::live().resolve("proc/self")?;
+    /// assert_eq!(place, format!("proc/{}", std::process::id()));
+    /// # Ok::<(), ring_tune::Unread>(())
+    /// ```
     pub fn resolve(&self, path: &str) -> Result<String, Unread> {
         let failed = |error: io::Error| Unread::of(path, &error);
         let place = self.open(path, libc::O_PATH).map_err(failed)?;
         let place = fs::read_link(of_descriptor(&place)).map_err(failed)?;
         let below = place.strip_prefix(&self.root).ok().and_then(Path::to_str);
         below.map(Into::into).ok_or_else(|| Unread::strange(path, "was moved out of the root"))
-    }
-
-    fn open(&self, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
-        let flags = flags | libc::O_CLOEXEC;
-        let (folder, resolve) = match &self.folder {
-            Some(folder) => (folder.as_raw_fd(), libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS),
-            None => (libc::AT_FDCWD, 0),
-        };
-        let path = if self.is_live() { self.path(path) } else { path.into() };
-        let path = CString::new(path.as_os_str().as_bytes())?;
-        if self.is_live() {
-            // SAFETY: the path ends in a zero byte and outlives the call.
-            let descriptor = unsafe { libc::open(path.as_ptr(), flags) };
-            return owned(descriptor.into());
-        }
-        let how = OpenHow { flags: u64::try_from(flags).expect("no flag is the sign"), mode: 0, resolve };
-        let open = || {
-            // SAFETY: the kernel reads the path up to its zero byte, and `how` in the size that is passed along.
-            owned(unsafe {
-                libc::syscall(libc::SYS_openat2, folder, path.as_ptr(), &raw const how, size_of::<OpenHow>())
-            })
-        };
-        let is_final =
-            |opened: &io::Result<_>| !matches!(opened, Err(error) if error.kind() == ErrorKind::WouldBlock);
-        (1..ATTEMPTS).map(|_| open()).find(is_final).unwrap_or_else(open)
-    }
-}
-
-/// `struct open_how` of openat2(2), whose libc twin cannot be made outside of libc.
-#[repr(C)]
-struct OpenHow {
-    flags: u64,
-    mode: u64,
-    resolve: u64,
-}
-
-fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
-    match libc::c_int::try_from(descriptor) {
-        // SAFETY: the kernel has just opened it for this call alone.
-        Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -387,26 +296,4 @@ fn of_descriptor(descriptor: &impl AsRawFd) -> String {
 fn quoted(text: &str) -> String {
     let start: String = text.chars().take(40).collect();
     format!("{start:?}{}", if start.len() < text.len() { "…" } else { "" })
-}
-
-/// Whether a name fits a pattern with stars.
-fn fits(name: &str, pattern: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
-    let Some(name) = name.strip_prefix(start) else { return false };
-    name.char_indices().map(|(place, _)| &name[place..]).chain([""]).any(|tail| fits(tail, rest))
-}
-
-/// A key that sorts numbers within names by value: digits of equal length, their number in front.
-fn by_number(name: &str) -> String {
-    let mut key = String::new();
-    let mut rest = name;
-    while let Some(at) = rest.find(|letter: char| letter.is_ascii_digit()) {
-        let digits = rest[at..].find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len() - at);
-        let number = rest[at..at + digits].trim_start_matches('0');
-        key.push_str(&rest[..at]);
-        key.push_str(&format!("{:03}{number}", number.len()));
-        rest = &rest[at + digits..];
-    }
-    key.push_str(rest);
-    key + "\0" + name
 }

@@ -1,6 +1,9 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::{process, thread};
 
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::mkfifo;
+
 use super::*;
 use crate::laid_out::LaidOut;
 
@@ -43,9 +46,7 @@ fn whatever_else_is_there_has_its_reason() {
     files.write("sys/a/binary", [0xff, 0xfe]);
     files.write("sys/a/zero", [b'1', 0]);
     File::create(files.path().join("sys/a/huge")).unwrap().set_len(LONGEST_BYTES + 1).unwrap();
-    let pipe = CString::new(files.path().join("sys/a/pipe").as_os_str().as_bytes()).unwrap();
-    // SAFETY: the path ends in a zero byte and outlives the call.
-    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    mkfifo(&files.path().join("sys/a/pipe"), Mode::S_IRUSR).unwrap();
     files.link("sys/a/loop", "loop");
 
     let tree = tree(&files);
@@ -96,14 +97,11 @@ fn what_is_no_file_is_not_opened() {
     let name = |name: &str| files.path().join("sys/a").join(name);
     let _socket = std::os::unix::net::UnixListener::bind(name("socket")).unwrap();
     let mut names = vec!["socket"];
-    for (device, kind) in [("character", libc::S_IFCHR), ("block", libc::S_IFBLK)] {
-        let path = CString::new(name(device).as_os_str().as_bytes()).unwrap();
+    for (device, kind) in [("character", SFlag::S_IFCHR), ("block", SFlag::S_IFBLK)] {
         // A number that no driver has.
-        let number = libc::makedev(4_000, 4_000);
-        // SAFETY: the path ends in a zero byte and outlives the call.
-        match unsafe { libc::mknod(path.as_ptr(), kind | 0o600, number) } {
-            0 => names.push(device),
-            _ => std::eprintln!("SKIPPED: no {device} device: {}", io::Error::last_os_error()),
+        match mknod(&name(device), kind, Mode::S_IRUSR, makedev(4_000, 4_000)) {
+            Ok(()) => names.push(device),
+            Err(error) => std::eprintln!("SKIPPED: no {device} device: {error}"),
         }
     }
     let tree = tree(&files);
