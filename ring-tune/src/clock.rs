@@ -63,6 +63,7 @@ impl Clock {
     /// ```
     /// let clock = ring_tune::Clock::new();
     /// assert!(clock.hz() > 1e6);
+    /// println!("{:?} at {:.0} Hz", clock.source(), clock.hz());
     /// ```
     #[must_use]
     pub fn new() -> Self {

@@ -88,6 +88,14 @@ impl Fifo {
 
     /// Leaves the thread as it is now: for a program that it goes on to execute, or a thread that ends with the
     /// policy.
+    ///
+    /// ```
+    /// let thread = std::thread::spawn(|| match ring_tune::Fifo::begin(1) {
+    ///     Ok(fifo) => fifo.keep(),
+    ///     Err(error) => eprintln!("{error}"),
+    /// });
+    /// thread.join().unwrap();
+    /// ```
     pub fn keep(self) {
         core::mem::forget(self);
     }

@@ -40,7 +40,12 @@ const TRIALS: usize = 1_001;
 /// }
 /// let breakdown = stages.breakdown().expect("100 operations were recorded");
 /// assert_eq!(breakdown.whole.count, 100);
-/// println!("{breakdown}");
+/// assert_eq!(breakdown.parts[SEND].name, "send");
+/// println!("{breakdown}{:?} taken off", stages.costs_ns());
+///
+/// stages.begin().passed(SEND);
+/// drop(stages.begin());
+/// assert_eq!((stages.misordered(), stages.abandoned(), stages.count()), (1, 1, 100));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Stages<const N: usize> {
