@@ -1,4 +1,8 @@
 //! `ring-tune topology`: what a hand-over costs between each pair of CPUs, beside what they share.
+//!
+//! | edge | from | to | carries |
+//! |---|---|---|---|
+//! | R1 → A1 | a thread that ends | the look whether it lives | the last word that it sent |
 
 mod heat_map;
 mod measure;
