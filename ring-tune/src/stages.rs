@@ -177,8 +177,9 @@ impl<const N: usize> Stages<N> {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = FORMAT.to_vec();
-        bytes.extend(self.abandoned.to_le_bytes());
-        bytes.extend(self.misordered.to_le_bytes());
+        for number in [N as u64, self.abandoned, self.misordered] {
+            bytes.extend(number.to_le_bytes());
+        }
         for name in self.names {
             put(&mut bytes, name.as_bytes());
         }
@@ -206,7 +207,10 @@ impl<const N: usize> Stages<N> {
     /// # Ok::<(), ring_tune::Error>(())
     /// ```
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let (counts, mut rest) = header(bytes).ok_or(Error::RecorderBytes)?;
+        let ([steps, abandoned, misordered], mut rest) = header(bytes).ok_or(Error::RecorderBytes)?;
+        if steps != N as u64 {
+            return Err(Error::OtherStages);
+        }
         for name in self.names {
             if take(&mut rest).ok_or(Error::RecorderBytes)? != name.as_bytes() {
                 return Err(Error::OtherStages);
@@ -222,8 +226,8 @@ impl<const N: usize> Stages<N> {
         for (own, other) in self.parts.iter_mut().chain([&mut self.whole]).zip(&recorders) {
             own.merge(other);
         }
-        self.abandoned = self.abandoned.saturating_add(counts[0]);
-        self.misordered = self.misordered.saturating_add(counts[1]);
+        self.abandoned = self.abandoned.saturating_add(abandoned);
+        self.misordered = self.misordered.saturating_add(misordered);
         Ok(())
     }
 }
@@ -268,10 +272,14 @@ fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// The counts at the beginning, and what follows them.
-fn header(bytes: &[u8]) -> Option<([u64; 2], &[u8])> {
-    let rest = bytes.strip_prefix(FORMAT)?;
-    let (abandoned, rest) = rest.split_first_chunk()?;
-    let (misordered, rest) = rest.split_first_chunk()?;
-    Some(([*abandoned, *misordered].map(u64::from_le_bytes), rest))
+/// The numbers at the beginning, and what follows them.
+fn header(bytes: &[u8]) -> Option<([u64; 3], &[u8])> {
+    let mut rest = bytes.strip_prefix(FORMAT)?;
+    let mut numbers = [0; 3];
+    for number in &mut numbers {
+        let (bytes, behind) = rest.split_first_chunk()?;
+        *number = u64::from_le_bytes(*bytes);
+        rest = behind;
+    }
+    Some((numbers, rest))
 }

@@ -138,9 +138,15 @@ fn what_another_process_recorded_is_merged() {
     one.merge_bytes(&other.to_bytes()).unwrap();
     let breakdown = one.breakdown().unwrap();
     assert_eq!((breakdown.whole.count, breakdown.whole.mean_ns), (200, 1_600.0));
-    let mut renamed = Stages::new(Clock::monotonic(), ["prepare", "post", "poll"]);
-    assert_eq!(renamed.merge_bytes(&other.to_bytes()), Err(Error::OtherStages));
-    assert_eq!(renamed.count(), 0);
+    fn is_other<const N: usize>(names: [&'static str; N], bytes: &[u8]) {
+        let mut stages = Stages::new(Clock::monotonic(), names);
+        assert_eq!(stages.merge_bytes(bytes), Err(Error::OtherStages), "{names:?}");
+        assert_eq!(stages.count(), 0);
+    }
+    is_other(["prepare", "post", "poll"], &other.to_bytes());
+    is_other(["prepare", "wait", "post"], &other.to_bytes());
+    is_other(["prepare", "post"], &other.to_bytes());
+    is_other(["prepare", "post", "wait", "reap"], &other.to_bytes());
     let bytes = other.to_bytes();
     for end in 0..bytes.len() {
         assert!(one.merge_bytes(&bytes[..end]).is_err(), "{end}");
@@ -153,7 +159,7 @@ fn what_another_process_recorded_is_merged() {
 fn no_bytes_of_a_peer_spoil_more_than_figures() {
     let largest = u64::MAX.to_le_bytes();
     let mut counts = recorded().to_bytes();
-    counts[FORMAT.len()..][..16].copy_from_slice(&[largest, largest].concat());
+    counts[FORMAT.len() + 8..][..16].copy_from_slice(&[largest, largest].concat());
     let mut here = stages();
     here.merge_bytes(&counts).unwrap();
     here.merge_bytes(&counts).unwrap();
