@@ -73,8 +73,8 @@ pub struct Operation<'a, const N: usize> {
 }
 
 impl<const N: usize> Stages<N> {
-    /// Names the steps in the order in which an operation passes them, and measures what empty ones show: some 50 µs for
-    /// each step.
+    /// Names the steps in the order in which an operation passes them, and measures in a thousand trials what empty ones
+    /// show.
     ///
     /// # Panics
     ///
