@@ -33,6 +33,8 @@ fn what_is_no_list_is_refused() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_list_that_is_written_reads_the_same(cpus in prop::collection::btree_set(0..MAX_CPUS, 0..60)) {
         let set: CpuSet = cpus.iter().copied().collect();
