@@ -1,4 +1,5 @@
 //! All threads of another process are pinned while it makes new ones.
+#![cfg(feature = "std")]
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
