@@ -24,6 +24,28 @@ pub(super) enum Fact {
     },
 }
 
+impl Fact {
+    pub(super) fn verdict(&self) -> Option<&str> {
+        match self {
+            Self::Verdict { verdict, .. } => Some(verdict),
+            Self::Figure(_) | Self::Text { .. } => None,
+        }
+    }
+
+    /// Whether it is a figure of which less is better, and not one that is only shown.
+    pub(super) fn is_judged(&self) -> bool {
+        matches!(self, Self::Figure(Figure { noise: Some(_), .. }))
+    }
+
+    /// Without what goes beyond the point.
+    pub(super) fn short(&self) -> String {
+        match self {
+            Self::Figure(figure) => figure.value.to_string(),
+            Self::Verdict { verdict: text, .. } | Self::Text { text } => text.clone(),
+        }
+    }
+}
+
 /// A figure of which less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Figure {

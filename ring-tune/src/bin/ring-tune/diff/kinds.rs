@@ -7,7 +7,10 @@ use super::facts::{Fact, Figure, Item};
 
 /// Two runs of one program on one machine differ by so much though each agrees with itself: its pages lie elsewhere,
 /// and its clock was calibrated anew.
-const BETWEEN_RUNS: f64 = 0.05;
+pub(super) const BETWEEN_RUNS: f64 = 0.05;
+
+/// Of a figure that comes without a spread, all that a single run can differ by from the next on a shared machine.
+const WITHOUT_SPREAD: f64 = 0.25;
 
 /// Gaps come in bursts, whose number differs more than the gaps within them tell.
 const BETWEEN_WINDOWS: f64 = 0.10;
@@ -37,17 +40,21 @@ fn gaps(cpu: &Value) -> Option<Vec<Item>> {
     let name = cpu.get("cpu")?.as_u64()?;
     let seconds = figure("seconds").filter(|&seconds| seconds > 0.0)?;
     let gaps = figure("gaps")?;
+    let lost_share = figure("lost_share")?;
+    let end = |name: &str, end| number(cpu, &format!("{name}_{end}"));
     // The tenths of the time wander more than the whole, so their spread leaves room for what is chance.
-    let spread = |value, name: &str, unit, scale: f64| {
-        let end = |end| number(cpu, &format!("{name}_{end}")).map(|end| end * scale);
-        match (end("min"), end("max")) {
-            (Some(low), Some(high)) => Figure::spread(value, low, high, unit, BETWEEN_WINDOWS),
-            // It ended too early to have any.
-            _ => Figure::shown(value, unit),
-        }
+    let spread = |value, low: Option<f64>, high: Option<f64>, unit| match (low, high) {
+        (Some(low), Some(high)) => Figure::spread(value, low, high, unit, BETWEEN_WINDOWS),
+        // It ended too early to have any.
+        _ => Figure::shown(value, unit),
     };
-    let rate = spread(gaps / seconds, "gaps_per_second", "a second", 1.0);
-    let lost = spread(figure("lost_share")? * 100.0, "lost_share", "%", 100.0);
+    // A thread that runs less meets fewer gaps, which is nothing good: they are counted by the time that it ran.
+    let ran = |lost: f64| (1.0 - lost).clamp(0.01, 1.0);
+    let by_time_run = |limit| Some(end("gaps_per_second", limit)? / ran(end("lost_share", limit)?));
+    let rate = gaps / seconds / ran(lost_share);
+    let rate = spread(rate, by_time_run("min"), by_time_run("max"), "a second of running");
+    let percent = |limit| Some(end("lost_share", limit)? * 100.0);
+    let lost = spread(lost_share * 100.0, percent("min"), percent("max"), "%");
     let mut items =
         vec![rate.named(format!("gaps on CPU {name}")), lost.named(format!("time lost on CPU {name}"))];
     for (field, what) in [("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max")] {
@@ -81,7 +88,7 @@ pub(super) fn bench(report: &Value) -> anyhow::Result<Vec<Item>> {
         });
         let median = number(row, "p50").map(|p50| match ratio {
             Some(_) => Figure::shown(p50, "ns"),
-            None => Figure::bare(p50, "ns", BETWEEN_RUNS),
+            None => Figure::bare(p50, "ns", WITHOUT_SPREAD),
         });
         let mut items = vec![];
         items.extend(ratio.map(|ratio| ratio.named(&name)));
@@ -131,7 +138,7 @@ fn of_clock(path: &str, value: f64) -> Item {
     let figure = if path.contains("negative") {
         Figure::bare(value, unit, 0.0)
     } else if !unit.is_empty() && (path.contains("cost") || path.contains("p50")) {
-        Figure::bare(value, unit, BETWEEN_RUNS)
+        Figure::bare(value, unit, WITHOUT_SPREAD)
     } else {
         Figure::shown(value, unit)
     };
