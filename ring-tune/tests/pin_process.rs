@@ -97,10 +97,31 @@ fn threads_that_come_meanwhile_do_not_escape() {
 
 #[test]
 fn a_process_that_is_not_there_is_an_error() {
-    // Above the largest number that Linux gives, 2^22.
-    let process = i32::MAX;
+    // The first above the largest number that Linux gives, 2^22; the others mean more than one process to kill(2).
+    for process in [i32::MAX, 0, -1, i32::MIN] {
+        let source = Errno(nix::libc::ENOENT);
+        assert_eq!(pin_process(process, &CpuSet::new()), Err(Error::ListThreads { process, source }));
+    }
+}
+
+#[test]
+fn a_process_that_waits_to_be_reaped_is_no_obstacle() {
+    let mut ended = Command::new("true").stdout(Stdio::null()).spawn().unwrap();
+    let number: i32 = ended.id().try_into().unwrap();
+    // proc_pid_stat(5): the state stands behind the name.
+    let is_zombie = || {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+    };
+    while !is_zombie() {
+        thread::yield_now();
+    }
+    let allowed = allowed_cpus().unwrap();
+    let pinned = pin_process(number, &CpuSet::only(allowed.iter().next().unwrap()).unwrap());
+    assert!(pinned == Ok(1), "{pinned:?}");
+    ended.wait().unwrap();
     let source = Errno(nix::libc::ENOENT);
-    assert_eq!(pin_process(process, &CpuSet::new()), Err(Error::ListThreads { process, source }));
+    assert_eq!(pin_process(number, &allowed), Err(Error::ListThreads { process: number, source }));
 }
 
 #[test]
