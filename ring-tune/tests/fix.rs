@@ -9,6 +9,8 @@
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -24,6 +26,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use skip::skip;
 
 /// Settings that harm nobody for a moment, each with a value that a row finds bad.
 const BAD: &[(&str, &str)] = &[
@@ -55,7 +58,7 @@ impl Settings {
             }
         }
         if this.before.is_empty() {
-            eprintln!("skipped: no setting of the kernel may be written here");
+            skip("no setting of the kernel may be written here");
             return None;
         }
         Some(this)
@@ -128,7 +131,7 @@ fn stderr(output: &Output) -> String {
 fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: this takes root");
+        skip("this takes root");
     }
     is_root
 }
@@ -180,8 +183,7 @@ fn what_somebody_else_changed_is_left_alone() {
     folder.write("state/changed.json", saved);
     let state = folder.path().join("state");
     if fs::write(SWAPPINESS, "7").is_err() {
-        eprintln!("skipped: {SWAPPINESS} may not be written here");
-        return;
+        return skip(format!("{SWAPPINESS} may not be written here"));
     }
     let output = fix("--undo", &state, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -4,6 +4,9 @@
 //! compared with what /proc says of it, to the last one.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +19,7 @@ use std::time::Instant;
 
 use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
+use skip::skip;
 
 /// What a machine needs that others keep busy, and no machine takes.
 const MINUTES: Duration = Duration::from_secs(180);
@@ -241,7 +245,7 @@ fn at_least(counters: &Counters, name: &str, least: u64) {
 /// Where perf_event_open works, its counts are there too; else a note says why not.
 fn perf_at_least((process, notes): (&Counters, &str), name: &str, least: u64) {
     if notes.contains(name) {
-        eprintln!("SKIPPED: {notes}");
+        skip(notes);
     } else {
         at_least(process, &format!("perf {name}"), least);
     }
@@ -307,7 +311,7 @@ fn two_that_spin_on_one_cpu_are_seen_to_wait_for_each_other() {
     if fs::exists("/proc/self/schedstat").unwrap() {
         at_least(&thread, "run_queue_ns", 1_000_000);
     } else {
-        eprintln!("SKIPPED: this kernel has no /proc/PID/schedstat");
+        skip("this kernel has no /proc/PID/schedstat");
     }
 }
 
@@ -315,8 +319,7 @@ fn two_that_spin_on_one_cpu_are_seen_to_wait_for_each_other() {
 fn a_thread_that_is_sent_to_and_fro_is_seen_to_migrate() {
     let cpus: Vec<usize> = allowed_cpus().unwrap().iter().take(2).collect();
     let [one, other] = cpus[..] else {
-        eprintln!("SKIPPED: there is one CPU");
-        return;
+        return skip("there is one CPU");
     };
     let (thread, process, notes) = watched(|| {
         for _ in 0..20 {
@@ -327,7 +330,7 @@ fn a_thread_that_is_sent_to_and_fro_is_seen_to_migrate() {
     if fs::exists("/proc/self/sched").unwrap() {
         at_least(&thread, "migrations", 39);
     } else {
-        eprintln!("SKIPPED: this kernel has no /proc/PID/sched");
+        skip("this kernel has no /proc/PID/sched");
     }
     perf_at_least((&process, &notes), "migrations", 39);
 }
