@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread;
 use std::time::Instant;
@@ -521,6 +522,42 @@ fn what_cannot_be_watched_is_refused() {
     zombie.wait().unwrap();
     thread.thread().unpark();
     thread.join().unwrap();
+}
+
+#[test]
+fn a_signal_ends_it_as_it_ends_any_command_and_leaves_whole_lines() {
+    for (name, number) in [("INT", 2), ("TERM", 15)] {
+        let mut watch = command(&["--json", "--every", "0.01", "--cpus", "0"]).spawn().unwrap();
+        let mut lines = BufReader::new(watch.stdout.take().unwrap());
+        let mut text = String::new();
+        lines.read_line(&mut text).unwrap();
+        let line = format!("kill -{name} {}", watch.id());
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+        lines.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with('\n') && text.lines().map(tick).count() > 0, "{text:?}");
+        assert_eq!(watch.wait().unwrap().signal(), Some(number));
+    }
+}
+
+#[test]
+fn a_stop_of_the_command_itself_is_one_long_tick() {
+    const STOPPED: Duration = Duration::from_millis(300);
+    let mut watch = Ticks::start(&["--json", "--cpus", "0"]);
+    watch.next();
+    let send = |signal: &str, id: u32| {
+        let line = format!("kill -{signal} {id}");
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    };
+    let id = watch.command.id();
+    send("STOP", id);
+    wait_for(|| fs::read_to_string(format!("/proc/{id}/status")).unwrap().contains("State:\tT"));
+    // The length of the tick to come.
+    thread::sleep(STOPPED);
+    send("CONT", id);
+    let began = Instant::now();
+    while seconds(&watch.next()) < STOPPED.as_secs_f64() {
+        assert!(began.elapsed() < MINUTES);
+    }
 }
 
 #[test]
