@@ -48,8 +48,12 @@ struct Ticks {
 
 impl Ticks {
     fn start(arguments: &[&str]) -> Self {
+        Self::of(&mut command(&[arguments, &["--every", "0.05"]].concat()))
+    }
+
+    fn of(command: &mut Command) -> Self {
         let begin = Instant::now();
-        let mut command = command(&[arguments, &["--every", "0.05"]].concat()).spawn().unwrap();
+        let mut command = command.spawn().unwrap();
         let lines = BufReader::new(command.stdout.take().unwrap());
         Self { command, lines, begin, covered: 0.0 }
     }
@@ -272,6 +276,40 @@ fn pages_that_are_touched_are_seen_to_fault() {
     let (thread, process, _) = watched(|| drop(core::hint::black_box(vec![1_u8; BYTES])));
     at_least(&thread, "minor_faults", (BYTES / page) as u64);
     at_least(&process, "minor_faults", thread["minor_faults"]);
+}
+
+/// The same, beside threads that would need more files than `ulimit` leaves.
+fn beside_many_threads(act: impl FnOnce(&mut Worker<'_>)) {
+    let (end, other) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            let mut other = other.try_clone().unwrap();
+            scope.spawn(move || other.read(&mut [0]));
+        }
+        // Goes before the scope waits for the threads, which it ends, whatever `act` does.
+        let _end = end;
+        Worker::beside(sleep_often, act);
+    });
+}
+
+#[test]
+fn counters_that_take_all_files_leave_some_to_read_by() {
+    beside_many_threads(|worker| {
+        let line = format!(
+            "ulimit -n 20; exec {} watch --json --every 0.05 --pid {}",
+            env!("CARGO_BIN_EXE_ring-tune"),
+            std::process::id()
+        );
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut ticks = Ticks::of(shell);
+        let mut told = vec![ticks.next()];
+        worker.work();
+        told.extend(ticks.until_now());
+        at_least(&sum(&told, "thread", Some(worker.id)), "voluntary_switches", 50);
+        let notes = ticks.notes();
+        assert!(notes.contains("too many files") || notes.contains("not permitted"), "{notes}");
+    });
 }
 
 /// Spins until something else has been run in its place so many times.
