@@ -23,6 +23,9 @@ mod pin;
 #[cfg(feature = "std")]
 mod recorder;
 mod schedule;
+#[cfg(test)]
+#[path = "../tests/common/skip.rs"]
+mod skip;
 #[cfg(feature = "std")]
 mod stages;
 #[cfg(feature = "std")]

@@ -110,7 +110,7 @@ fn bench(rows: &[(&str, f64, Option<[f64; 3]>)]) -> Value {
     let rows = rows.iter().map(|(case, p50, ratio)| {
         let [ratio, min, max] = ratio.map_or([None; 3], |ratio| ratio.map(Some));
         json!({"suite": "pingpong", "case": case, "p50": p50, "ratio_to_floor": ratio, "ratio_min": min,
-            "ratio_max": max})
+            "ratio_max": max, "rounds": 7})
     });
     json!({"host": {"cpu": "A 9000", "cpus": [0, 1], "tsc_hz": 2.1e9}, "rows": rows.collect::<Vec<_>>()})
 }
@@ -154,7 +154,7 @@ fn ways_between_cpus_are_compared_by_their_spread() {
         let pairs = pairs.map(|((from, to), [min, p50, max])| {
             json!({"from": from, "to": to, "share": "L3", "one_way_ns": {"p50": p50, "min": min, "max": max}})
         });
-        json!({"report": "ring-tune topology", "cpus": [0, 1, 2], "pairs": pairs.collect::<Vec<_>>()})
+        json!({"report": "ring-tune topology", "rounds": 9, "cpus": [0, 1, 2], "pairs": pairs.collect::<Vec<_>>()})
     };
     let before = topology([[50.0, 52.0, 55.0], [90.0, 100.0, 110.0], [60.0, 61.0, 62.0]]);
     let after = topology([[70.0, 72.0, 75.0], [95.0, 108.0, 120.0], [40.0, 41.0, 42.0]]);
@@ -278,8 +278,9 @@ fn what_is_no_report_is_an_error_that_says_so() {
 
 #[test]
 fn figures_at_the_edge_of_numbers_do_no_harm() {
-    let bench = |p50: &str| {
-        format!("{{\"host\": {{}}, \"rows\": [{{\"suite\": \"s\", \"case\": \"c\", \"p50\": {p50}}}]}}")
+    let bench = |ratio: &str| {
+        let row = format!("\"suite\": \"s\", \"case\": \"c\", \"rounds\": 7, \"ratio_to_floor\": {ratio}");
+        format!("{{\"host\": {{}}, \"rows\": [{{{row}}}]}}")
     };
     for (before, after, status) in
         [("-1e308", "1e308", 2), ("1e308", "-1e308", 0), ("0", "1e-320", 2), ("1e-320", "1e308", 2)]

@@ -29,7 +29,7 @@ What counts as a change:
              alone is a change, and neither better nor worse
   jitter     gaps in a second that the thread ran, and the share of the time lost, where each lies outside of what the
              tenths of the other's time had, and 10 % apart
-  topology   medians that lie outside of each other's spread, and 5 % apart
+  topology   medians that each lie outside of what the other's rounds had, and 5 % apart; of 5 rounds at least
   clock      costs and medians that are 25 % apart, since they come without a spread; any more negative samples
   bench      the ratio to the floor, as for topology; the median where there is no ratio, as for clock
 
@@ -38,8 +38,9 @@ several reports of both, in the order in which they were made: A1.json B1.json A
 median of its side's runs, its spread is all that they had, and what lies outside of that is a change if it is 5 % apart \
 (jitter 10 %).
 
-Percentiles and maxima of gaps are shown, but not judged: the percentiles of what is left rise when short gaps go, and \
-a maximum is a single event. Ends with 0 if nothing got worse, with 2 if something did, and with 1 for an error.")]
+Of many figures some lie outside by chance: of single runs of 5 rounds one in 20, of 7 rounds one in 80. Percentiles and \
+maxima of gaps are shown, but not judged: the percentiles of what is left rise when short gaps go, and a maximum is a \
+single event; nor is what had fewer rounds, or a thread that was moved from its CPU. Ends with 0 if nothing got worse, with 2 if something did, and with 1 for an error.")]
 pub(crate) struct Args {
     /// The report from before
     #[arg(value_name = "A.json")]

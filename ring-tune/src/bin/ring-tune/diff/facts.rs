@@ -66,14 +66,19 @@ impl Figure {
         Self { value, low: value, high: value, unit, noise: None }
     }
 
+    /// A figure with the spread that its report tells.
+    pub(super) fn spread(value: f64, low: f64, high: f64, unit: &'static str, noise: f64) -> Self {
+        Self { value, low: low.min(value), high: high.max(value), unit, noise: Some(noise) }
+    }
+
     /// A figure whose report tells no spread.
     pub(super) fn bare(value: f64, unit: &'static str, noise: f64) -> Self {
         Self { noise: Some(noise), ..Self::shown(value, unit) }
     }
 
-    /// A figure with the spread that its report tells.
-    pub(super) fn spread(value: f64, low: f64, high: f64, unit: &'static str, noise: f64) -> Self {
-        Self { value, low: low.min(value), high: high.max(value), unit, noise: Some(noise) }
+    /// The same, judged only where this is so.
+    pub(super) fn judged_if(self, is_so: bool) -> Self {
+        Self { noise: self.noise.filter(|_| is_so), ..self }
     }
 
     pub(super) fn named(self, what: impl Into<String>) -> Item {

@@ -57,11 +57,12 @@ fn median(first: Figure, all: &[Figure]) -> Figure {
     values.sort_by(f64::total_cmp);
     // Of an even number the one below the middle: it was measured.
     let value = values.get((values.len() - 1) / 2).copied().unwrap_or(first.value);
+    let are_judged = all.iter().all(|figure| figure.noise.is_some());
     Figure {
         value,
         low: all.iter().map(|figure| figure.low).fold(value, f64::min),
         high: all.iter().map(|figure| figure.high).fold(value, f64::max),
-        noise: first.noise.map(|noise| noise.min(BETWEEN_RUNS)),
+        noise: first.noise.filter(|_| are_judged).map(|noise| noise.min(BETWEEN_RUNS)),
         ..first
     }
 }

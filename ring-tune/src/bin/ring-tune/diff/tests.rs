@@ -78,13 +78,52 @@ fn a_measurement_too_short_for_a_spread_is_not_judged_by_it() {
 }
 
 #[test]
+fn few_rounds_tell_nothing() {
+    let bench = |ratio: f64, rounds: &Value| {
+        let row = json!({"suite": "s", "case": "c", "p50": 1.0, "ratio_to_floor": ratio, "ratio_min": ratio,
+            "ratio_max": ratio, "rounds": rounds});
+        loaded(&json!({"host": {}, "rows": [row]}))
+    };
+    let topology = |p50: f64, rounds: &Value| {
+        let pair = json!({"from": 0, "to": 1, "one_way_ns": {"p50": p50, "min": p50, "max": p50}});
+        loaded(&json!({"report": "ring-tune topology", "rounds": rounds, "pairs": [pair]}))
+    };
+    for (rounds, is_judged) in [(json!(1), false), (json!(4), false), (json!(null), false), (json!(5), true)]
+    {
+        let five = json!(5);
+        for (before, after) in [(&five, &rounds), (&rounds, &five)] {
+            let comparisons = [
+                Comparison::of(&bench(1.0, before), &bench(9.0, after)),
+                Comparison::of(&topology(1.0, before), &topology(9.0, after)),
+            ];
+            for comparison in comparisons {
+                let counts = (comparison.worse.len(), comparison.not_judged.len());
+                assert_eq!(counts, if is_judged { (1, 0) } else { (0, 1) }, "{before} and {after} rounds");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_was_moved_says_nothing_of_its_cpu() {
+    let report = |gaps: u64, has_stayed: bool| {
+        let cpu = json!({"cpu": 1, "seconds": 1.0, "gaps": gaps, "lost_share": 0.0, "has_stayed": has_stayed,
+            "lost_share_min": 0.0, "lost_share_max": 0.0, "gaps_per_second_min": gaps, "gaps_per_second_max": gaps});
+        loaded(&json!({"report": "ring-tune jitter", "cpus": [cpu]}))
+    };
+    assert_eq!(names(&Comparison::of(&report(1, true), &report(9, true)).worse), ["gaps on CPU 1"]);
+    assert_eq!(names(&Comparison::of(&report(1, true), &report(9, false)).not_judged), ["gaps on CPU 1"]);
+}
+
+#[test]
 fn names_that_come_twice_are_compared_in_their_order() {
     let report = |values: [f64; 2]| {
-        let rows = values.map(|p50| json!({"suite": "s", "case": "c", "p50": p50, "ratio_to_floor": null}));
+        let rows =
+            values.map(|ratio| json!({"suite": "s", "case": "c", "ratio_to_floor": ratio, "rounds": 7}));
         loaded(&json!({"host": {}, "rows": rows}))
     };
     let comparison = Comparison::of(&report([1.0, 2.0]), &report([1.0, 4.0]));
-    assert_eq!(names(&comparison.worse), ["s/c, p50 (number 2)"]);
+    assert_eq!(names(&comparison.worse), ["s/c (number 2)"]);
     assert_eq!(comparison.unchanged, 1);
 }
 

@@ -30,15 +30,16 @@ pub(super) fn of(comparison: &Comparison) -> String {
     if comparison.same.len() <= A_SCREEN {
         pairs(&mut text, "the same, but for noise", &comparison.same);
     }
-    pairs(&mut text, "differs, not judged", &comparison.not_judged);
+    pairs(&mut text, "differs, not judged: --help says why", &comparison.not_judged);
     singles(&mut text, "appeared", &comparison.appeared);
     singles(&mut text, "went", &comparison.went);
     let _ = writeln!(
         text,
-        "\n{} worse, {} better, {} unchanged",
+        "\n{} worse, {} better, {} unchanged, {} not judged",
         comparison.worse.len(),
         comparison.better.len(),
-        comparison.unchanged
+        comparison.unchanged,
+        comparison.not_judged.len()
     );
     text
 }
