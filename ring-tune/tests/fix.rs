@@ -7,6 +7,8 @@ mod laid_out;
 #[path = "common/settings.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod settings;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -18,6 +20,7 @@ use laid_out::LaidOut;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::json;
 use settings::{BAD, Settings, fix, is_root, json_of, run, saved, stderr};
+use skip::skip;
 
 fn verdicts(rows: &[String]) -> Vec<String> {
     let report = json_of(&run(&["check", "--json"]));
@@ -66,8 +69,7 @@ fn what_somebody_else_changed_is_left_alone() {
     folder.write("state/changed.json", saved);
     let state = folder.path().join("state");
     if fs::write(SWAPPINESS, "7").is_err() {
-        eprintln!("skipped: {SWAPPINESS} may not be written here");
-        return;
+        return skip(format!("{SWAPPINESS} may not be written here"));
     }
     let output = fix("--undo", &state, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -8,6 +8,8 @@ mod laid_out;
 #[path = "common/settings.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod settings;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use std::process::{Command, Output, Stdio};
 use laid_out::LaidOut;
 use serde_json::Value;
 use settings::{Settings, command, fix, is_root, json_of, run, saved, stderr};
+use skip::skip;
 
 /// Runs a script of the shell with mounts of its own; none where that is not permitted.
 fn apart(script: &str, arguments: &[&str]) -> Option<Output> {
@@ -23,7 +26,7 @@ fn apart(script: &str, arguments: &[&str]) -> Option<Output> {
     shell.args(["--mount", "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_ring-tune")]).args(arguments);
     let may = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: there is no unshare(1), or no mount namespace for this user");
+        skip("there is no unshare(1), or no mount namespace for this user");
         return None;
     }
     Some(shell.output().unwrap())
@@ -172,8 +175,7 @@ fn files_that_change_each_other_come_back_in_any_order() {
     let settings = Settings::keep([RATIO].into_iter());
     let text = |path: &str| fs::read_to_string(Path::new("/").join(path)).unwrap().trim().to_owned();
     if settings.before.is_empty() || text(BYTES) != "0" {
-        eprintln!("SKIPPED: {RATIO} may not be written here, or is not what is in use");
-        return;
+        return skip(format!("{RATIO} may not be written here, or is not what is in use"));
     }
     let ratio = text(RATIO);
     let changed = [(RATIO, ratio.as_str(), Some("0")), (BYTES, "0", Some(APPLIED))];

@@ -16,6 +16,8 @@ mod laid_out;
 #[path = "common/settings.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod settings;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs;
 use std::os::unix::process::CommandExt;

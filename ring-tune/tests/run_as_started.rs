@@ -1,6 +1,9 @@
 //! `ring-tune run` gives the command all that its starter left, and nothing more than was asked for.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use ring_tune::{LatencyLimit, allowed_cpus};
+use skip::skip;
 
 fn run(arguments: &str) -> Command {
     let mut run = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
@@ -132,8 +136,7 @@ fn of_descriptors_there_is_one_more_and_it_keeps_the_limit() {
 #[test]
 fn the_limit_on_the_wake_up_latency_goes_with_the_command() {
     let Ok(loose) = LatencyLimit::hold(1_000_000) else {
-        eprintln!("SKIPPED: there is no /dev/cpu_dma_latency for this user");
-        return;
+        return skip("there is no /dev/cpu_dma_latency for this user");
     };
     let running = Running::start(run("--latency-us 0"));
     assert_eq!(loose.effective_us().unwrap(), 0);
@@ -163,7 +166,7 @@ impl Cpuset {
             Some(this)
         });
         if made.is_none() {
-            eprintln!("SKIPPED: no cpuset can be made here");
+            skip("no cpuset can be made here");
         }
         made
     }
@@ -187,8 +190,7 @@ impl Drop for Cpuset {
 fn cpus_outside_of_the_cpuset_are_said_and_the_command_keeps_its_own() {
     let mut allowed = allowed_cpus().unwrap().iter().collect::<Vec<_>>().into_iter();
     let (Some(outside), Some(inside)) = (allowed.next(), allowed.next()) else {
-        eprintln!("SKIPPED: this takes two CPUs");
-        return;
+        return skip("this takes two CPUs");
     };
     let Some(cpuset) = Cpuset::with(inside) else { return };
     let list = ["grep", "^Cpus_allowed_list", "/proc/self/status"];
@@ -211,8 +213,7 @@ fn cpus_outside_of_the_cpuset_are_said_and_the_command_keeps_its_own() {
 fn a_device_whose_node_is_not_known_is_said() {
     let lo = Path::new("/sys/class/net/lo");
     if !lo.exists() {
-        eprintln!("SKIPPED: there is no loopback device, which has no node");
-        return;
+        return skip("there is no loopback device, which has no node");
     }
     let output = run("--near lo").arg("true").output().unwrap();
     assert_eq!(output.status.code(), Some(0));

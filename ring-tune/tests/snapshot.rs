@@ -4,6 +4,8 @@
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -13,6 +15,7 @@ use std::process::{Command, Output, Stdio};
 
 use laid_out::LaidOut;
 use serde_json::Value;
+use skip::skip;
 
 const HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts");
 
@@ -161,8 +164,7 @@ fn of_several_at_once_one_writes_the_file_and_the_others_leave_it() {
 fn a_disk_that_is_full_is_an_error_that_leaves_no_file() {
     let may = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: there is no unshare(1), or no mount namespace for this user");
-        return;
+        return skip("there is no unshare(1), or no mount namespace for this user");
     }
     let folder = LaidOut::new();
     let script = "mount -t tmpfs -o size=64k none $2; status=0; $1 snapshot $2/a.tar || status=$?
@@ -237,8 +239,7 @@ fn what_another_user_was_denied_is_denied_to_all_who_look_at_the_copy() {
 
     // A live machine, saved by nobody where this user is root.
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        eprintln!("SKIPPED: this takes root, to be somebody else");
-        return;
+        return skip("this takes root, to be somebody else");
     }
     let folder = LaidOut::new();
     let program = folder.path().join("ring-tune");
