@@ -9,7 +9,7 @@ mod unread;
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -155,12 +155,17 @@ impl Tree {
     ) -> Result<File, Unread> {
         let failed = |error: io::Error| Unread::of(path, &error);
         let place = self.open(path, libc::O_PATH).map(File::from).map_err(failed)?;
-        let kind = place.metadata().map_err(failed)?.file_type();
+        let metadata = place.metadata().map_err(failed)?;
+        let kind = metadata.file_type();
         if kind.is_dir() {
             return Err(Unread::strange(path, "is a folder"));
         }
         if !is_meant(&kind) {
             return Err(Unread::strange(path, otherwise));
+        }
+        // So are those saved that their reader was denied; root would read nothing, and take it for what they say.
+        if !self.is_live() && metadata.mode() & 0o444 == 0 {
+            return Err(Unread::Denied { path: path.into() });
         }
         let mut options = File::options();
         options.read(true).custom_flags(libc::O_NONBLOCK).open(of_descriptor(&place)).map_err(failed)
@@ -256,6 +261,9 @@ impl Tree {
                     Err(Unread::Absent { .. }) => {}
                     Err(error) => return Err(error),
                 }
+            }
+            if next.len() > MOST_ENTRIES {
+                return Err(Unread::strange(pattern, "fits more files than any machine has"));
             }
             found = next;
         }

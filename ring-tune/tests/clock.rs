@@ -1,6 +1,9 @@
 //! `ring-tune clock`: two processes, and what happens when one of them goes.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use core::time::Duration;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,6 +11,7 @@ use std::time::Instant;
 
 use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
+use skip::skip;
 
 fn clock(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ring-tune")).arg("clock").args(arguments).output().unwrap()
@@ -51,7 +55,7 @@ fn one_cpu_has_nothing_to_compare_the_clock_with() {
 #[test]
 fn a_parent_that_is_killed_leaves_nobody_behind() {
     if allowed_cpus().unwrap().len() < 2 {
-        return;
+        return skip("there is one CPU");
     }
     let (mut command, peer) = endless();
     command.kill().unwrap();
@@ -95,7 +99,7 @@ fn children(of: &Child) -> Vec<i32> {
 #[test]
 fn a_peer_that_is_killed_ends_it_with_an_error() {
     if allowed_cpus().unwrap().len() < 2 {
-        return;
+        return skip("there is one CPU");
     }
     let (command, peer) = endless();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(peer), nix::sys::signal::Signal::SIGKILL).unwrap();

@@ -1,11 +1,15 @@
 //! `ring-tune topology`: each pair, beside what sysfs says.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::process::{Command, Output};
 
 use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
+use skip::skip;
 
 fn topology(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ring-tune")).arg("topology").args(arguments).output().unwrap()
@@ -34,7 +38,7 @@ fn one_cpu_is_no_pair() {
 
 #[test]
 fn a_cpu_that_is_named_twice_is_measured_once() {
-    let Some([one, other]) = pair() else { return };
+    let Some([one, other]) = pair() else { return skip("there is one CPU") };
     let output = topology(&["--cpus", &format!("{other},{one},{other}"), "--rounds", "1", "--json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["cpus"], serde_json::json!([one, other]));
@@ -45,7 +49,7 @@ fn a_cpu_that_is_named_twice_is_measured_once() {
 fn each_pair_has_a_time_and_what_it_shares() {
     let cpus: Vec<usize> = allowed_cpus().unwrap().iter().take(4).collect();
     if cpus.len() < 2 {
-        return;
+        return skip("there is one CPU");
     }
     let list = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let picture = std::env::temp_dir().join(format!("ring-tune-heat-map-{}.svg", std::process::id()));
@@ -76,7 +80,7 @@ fn each_pair_has_a_time_and_what_it_shares() {
 
 #[test]
 fn what_cannot_be_measured_or_written_is_told_at_once() {
-    let Some(cpus) = pair() else { return };
+    let Some(cpus) = pair() else { return skip("there is one CPU") };
     let [first, twice] = [format!("{}", cpus[0]), format!("{0},{0}", cpus[0])];
     for (arguments, text) in [
         (&["--cpus", ""] as &[_], "takes two CPUs"),

@@ -6,6 +6,7 @@ use nix::unistd::mkfifo;
 
 use super::*;
 use crate::laid_out::LaidOut;
+use crate::skip::skip;
 
 /// Beside whatever a test writes there is a folder `sys/a`.
 fn folder() -> LaidOut {
@@ -101,7 +102,7 @@ fn what_is_no_file_is_not_opened() {
         // A number that no driver has.
         match mknod(&name(device), kind, Mode::S_IRUSR, makedev(4_000, 4_000)) {
             Ok(()) => names.push(device),
-            Err(error) => std::eprintln!("SKIPPED: no {device} device: {error}"),
+            Err(error) => skip(format!("no {device} device can be made: {error}")),
         }
     }
     let tree = tree(&files);

@@ -18,8 +18,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn count(&self, cpu: usize) -> u64 {
-        self.counts.iter().find(|(number, _)| *number == cpu).map_or(0, |(_, count)| *count)
+    /// None for a CPU that was not online.
+    pub(crate) fn count(&self, cpu: usize) -> Option<u64> {
+        let place = self.counts.binary_search_by_key(&cpu, |(number, _)| *number).ok()?;
+        Some(self.counts[place].1)
     }
 }
 
@@ -44,11 +46,13 @@ pub(crate) fn by_cpu(text: &str) -> Option<Vec<Source>> {
     Some(sources.collect())
 }
 
-/// How much each source of `after` counted since `before` on one CPU, those that counted nothing left out.
+/// How much each source of `after` counted since `before` on one CPU, those that counted nothing left out. One that is
+/// new counts from nothing.
 pub(crate) fn since<'a>(before: &[Source], after: &'a [Source], cpu: usize) -> Vec<(&'a Source, u64)> {
     let counted = after.iter().filter_map(|source| {
         let earlier = before.iter().find(|earlier| earlier.name == source.name);
-        let count = source.count(cpu).saturating_sub(earlier.map_or(0, |earlier| earlier.count(cpu)));
+        let earlier = earlier.map_or(Some(0), |earlier| earlier.count(cpu))?;
+        let count = source.count(cpu)?.saturating_sub(earlier);
         (count > 0).then_some((source, count))
     });
     counted.collect()

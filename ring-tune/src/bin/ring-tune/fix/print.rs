@@ -152,7 +152,7 @@ fn is_plain(step: &Step) -> bool {
 }
 
 /// A word of the shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "/_-.,:+".contains(letter);
     if !text.is_empty() && text.chars().all(is_word) {
         return text.into();
