@@ -233,7 +233,8 @@ impl<const N: usize> Stages<N> {
 }
 
 impl<const N: usize> Operation<'_, N> {
-    /// Stamps the end of a step, named by its place; the last one records the operation.
+    /// Stamps the end of a step, named by its place; the last one records the operation. One that is passed after the last
+    /// is counted as out of turn, too.
     #[inline]
     pub fn passed(&mut self, stage: usize) {
         let stamp = self.stages.clock.stop();
