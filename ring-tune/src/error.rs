@@ -17,7 +17,9 @@ use remedy::{
 #[non_exhaustive]
 pub enum Error {
     /// The number names no CPU that a set can hold.
-    #[error("CPU {cpu} does not exist: name one below {limit}; `allowed_cpus` lists those that may be used")]
+    #[error(
+        "CPU {cpu} does not exist: name one below {limit}; /sys/devices/system/cpu/online lists those there are"
+    )]
     CpuOutOfRange {
         /// The CPU that was asked for.
         cpu: usize,

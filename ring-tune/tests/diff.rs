@@ -167,14 +167,14 @@ fn ways_between_cpus_are_compared_by_their_spread() {
 #[test]
 fn one_negative_sample_of_a_clock_is_worse() {
     let clock = |cost: f64, negative: u32, usable: bool| {
-        json!({"report": "ring-tune clock", "source": "Tsc", "cost_ns": cost,
-            "ways": [{"negative": negative, "p50_ns": 70.0}], "usable": usable})
+        json!({"report": "ring-tune clock", "source": "TSC", "stamp_cost_ns": cost, "is_usable_one_way": usable,
+            "one_way": [{"from": 0, "to": 1, "negative": negative, "p50_ns": 70.0}]})
     };
     let comparison = compared(&clock(20.0, 0, true), &clock(20.5, 1, false));
-    assert_eq!(names(&comparison, "worse"), ["ways.0.negative"]);
-    assert_eq!(names(&comparison, "changed"), ["usable"]);
+    assert_eq!(names(&comparison, "worse"), ["negative from CPU 0 to CPU 1"]);
+    assert_eq!(names(&comparison, "changed"), ["whether one-way times can be told"]);
     let comparison = compared(&clock(20.0, 1, true), &clock(10.0, 1, true));
-    assert_eq!(names(&comparison, "better"), ["cost_ns"]);
+    assert_eq!(names(&comparison, "better"), ["a stamp"]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn runs_of_both_sides_are_named_in_turn() {
         .map(|(run, cost)| {
             files.write(
                 &format!("{run}.json"),
-                json!({"report": "ring-tune clock", "cost_ns": cost}).to_string(),
+                json!({"report": "ring-tune clock", "stamp_cost_ns": cost}).to_string(),
             );
             files.path().join(format!("{run}.json")).to_str().unwrap().to_owned()
         })

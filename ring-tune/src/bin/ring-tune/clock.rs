@@ -135,13 +135,13 @@ fn stamp_cost_ns(clock: &Clock) -> f64 {
 fn text(report: &Report, topology: &Topology) -> String {
     let mut text = format!(
         "{} at {:.3} MHz; the kernel's clock source is {}\n\
-         a stamp costs {:.1} ns, a start and a stop show {:.1} ns, the smallest step is {:.1} ns\n",
+         a stamp costs {:.1} ns; stamps in a row are {:.1} ns apart at the least, and a start with its stop {:.1} ns as a rule\n",
         report.source,
         report.hz / 1e6,
         plain(report.clocksource.as_deref().unwrap_or("not told")),
         report.stamp_cost_ns,
-        report.pair_cost_ns,
         report.resolution_ns,
+        report.pair_cost_ns,
     );
     let Some(ways) = &report.one_way else {
         return text + "one CPU only: there is nothing to compare the clock with\n";

@@ -126,8 +126,9 @@ impl fmt::Display for OneWay {
         let Self { from, to, samples, negative, p50_ns, p99_ns, p999_ns, max_ns } = self;
         write!(
             formatter,
-            "{from} to {to}: {negative} of {samples} negative; p50 {p50_ns:.1}, p99 {p99_ns:.1}, p99.9 {p999_ns:.1}, \
-             max {max_ns:.0} ns"
+            "{from} to {to}: {negative} of {samples} negative; p50 {p50_ns:.1}, p99 {p99_ns:.1}, p99.9 {p999_ns:.1} ns, \
+             max {:.1} µs",
+            max_ns / 1e3
         )
     }
 }

@@ -1,6 +1,6 @@
 //! The facts in each kind of report.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::facts::{Fact, Figure, Item};
@@ -109,49 +109,40 @@ pub(super) fn bench(report: &Value) -> anyhow::Result<Vec<Item>> {
     Ok(rows.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Whatever a clock's report tells, by the names of its fields.
-pub(super) fn clock(report: &Value) -> Vec<Item> {
+/// What a stamp costs, and the way between each two processes.
+pub(super) fn clock(report: &Value) -> anyhow::Result<Vec<Item>> {
+    let bare = |value, noise| Figure::bare(value, "ns", noise);
     let mut items = vec![];
-    collect("", report, &mut items);
-    items
-}
-
-/// The parser has bounded the depth.
-fn collect(path: &str, value: &Value, items: &mut Vec<Item>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                if path.is_empty() && name == "report" {
-                    continue;
-                }
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                collect(&path, value, items);
-            }
-        }
-        Value::Array(values) => {
-            for (place, value) in values.iter().enumerate() {
-                collect(&format!("{path}.{place}"), value, items);
-            }
-        }
-        Value::Number(number) => items.extend(number.as_f64().map(|value| of_clock(path, value))),
-        Value::Bool(_) | Value::String(_) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), Into::into);
-            items.push(Item { what: path.into(), fact: Fact::Text { text } });
-        }
-        Value::Null => {}
+    for (name, what) in [("stamp_cost_ns", "a stamp"), ("pair_cost_ns", "a start and its stop")] {
+        items.extend(number(report, name).map(|ns| bare(ns, WITHOUT_SPREAD).named(what)));
     }
+    let text = |name: &str, what: &str| {
+        let value = report.get(name)?;
+        let text = value.as_str().map_or_else(|| value.to_string(), Into::into);
+        Some(Item { what: what.into(), fact: Fact::Text { text } })
+    };
+    items.extend(text("is_usable_one_way", "whether one-way times can be told"));
+    // One CPU alone has no way to another.
+    let ways = report.get("one_way").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for way in ways {
+        items.extend(of_way(way).context("a way lacks from, to or negative")?);
+    }
+    ensure!(!items.is_empty(), "it tells of no cost and no way");
+    Ok(items)
 }
 
-fn of_clock(path: &str, value: f64) -> Item {
-    let unit = if path.contains("_ns") { "ns" } else { "" };
-    let figure = if path.contains("negative") {
-        Figure::bare(value, unit, 0.0)
-    } else if !unit.is_empty() && (path.contains("cost") || path.contains("p50")) {
-        Figure::bare(value, unit, WITHOUT_SPREAD)
-    } else {
-        Figure::shown(value, unit)
-    };
-    figure.named(path)
+fn of_way(way: &Value) -> Option<Vec<Item>> {
+    let name = format!("CPU {} to CPU {}", way.get("from")?.as_u64()?, way.get("to")?.as_u64()?);
+    let negative = Figure::bare(number(way, "negative")?, "", 0.0).named(format!("negative from {name}"));
+    let mut items = vec![negative];
+    for (field, what) in [("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max")] {
+        let figure = number(way, field).map(|ns| match what {
+            "p50" => Figure::bare(ns, "ns", WITHOUT_SPREAD),
+            _ => Figure::shown(ns, "ns"),
+        });
+        items.extend(figure.map(|figure| figure.named(format!("{name}, {what}"))));
+    }
+    Some(items)
 }
 
 fn are_enough_rounds(told: &Value) -> bool {

@@ -99,7 +99,7 @@ impl Loaded {
             Kind::Check => kinds::check(&report),
             Kind::Jitter => kinds::jitter(&report),
             Kind::Topology => kinds::topology(&report),
-            Kind::Clock => Ok(kinds::clock(&report)),
+            Kind::Clock => kinds::clock(&report),
             Kind::Bench => kinds::bench(&report),
         }?;
         Ok(Self { name: name.into(), kind, conditions: conditions(&report), items: distinct(items) })

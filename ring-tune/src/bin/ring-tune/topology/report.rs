@@ -91,10 +91,20 @@ impl fmt::Display for Report {
         shares.sort_unstable();
         shares.dedup();
         for share in shares {
-            let ways = self.pairs.iter().filter(|pair| pair.share == share).map(|pair| pair.one_way_ns.p50);
-            let (least, most) =
-                ways.fold((f64::INFINITY, 0.0), |(least, most), way| (way.min(least), way.max(most)));
-            writeln!(formatter, "{share}: {least:.1} to {most:.1} ns")?;
+            let ways = || self.pairs.iter().filter(|pair| pair.share == share).map(|pair| pair.one_way_ns);
+            let least = |figure: fn(OneWay) -> f64| ways().map(figure).fold(f64::INFINITY, f64::min);
+            let most = |figure: fn(OneWay) -> f64| ways().map(figure).fold(0.0, f64::max);
+            let (low, high) = (least(|way| way.p50), most(|way| way.p50));
+            write!(formatter, "{share}: {low:.1}")?;
+            if low < high {
+                write!(formatter, " to {high:.1}")?;
+            }
+            let (low, high) = (least(|way| way.min), most(|way| way.max));
+            writeln!(
+                formatter,
+                " ns, medians of {} rounds, which took {low:.1} to {high:.1} ns",
+                self.rounds
+            )?;
         }
         let [one, other] = self.best_measured;
         write!(formatter, "best pair: {one} and {other} by what was measured")?;
