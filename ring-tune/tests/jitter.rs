@@ -99,7 +99,7 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
     let _alone = alone();
     let cpu = last_cpu();
     let cpus = CpuSet::only(cpu).unwrap();
-    let mut seen = vec![];
+    let (mut seen, mut is_busy) = (vec![], false);
     for _ in 0..4 {
         let without = measured(&cpus, "1");
         let with = beside_a_competitor(cpu, || measured(&cpus, "1"));
@@ -122,9 +122,11 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
         if counts[0] <= QUIET && counts[1] >= 40.0 {
             return;
         }
+        // Others that take the CPU for long leave few turns to the competitor, and make few gaps of some ms.
+        is_busy |= counts[0] > QUIET || number(without, "lost_share") > 0.1;
         seen.push(counts);
     }
-    assert!(seen.iter().all(|counts| counts[0] > QUIET), "without and with the competitor: {seen:?}");
+    assert!(is_busy, "without and with the competitor: {seen:?}");
     skip(format!("the comparison: others keep CPU {cpu} busy, and make such gaps too: {seen:?}"));
 }
 
