@@ -1,12 +1,14 @@
 use core::cell::Cell;
 
-use ring_tune::Clock;
+use ring_tune::{Clock, Tree};
 
 use super::gaps::{Cause, Gap, Gaps, Slices};
 use super::spin::{Cost, Rules, Spun, spin_by};
 use super::tasks::{name_and_cpu, schedstat};
-use super::text::length;
+use super::text::{length, unexplained};
 use super::usage::Usage;
+use super::window::{Sample, Seen};
+use crate::laid_out::LaidOut;
 
 fn gap(ns: f64, cause: Cause) -> Gap {
     Gap { at_seconds: 1.0, ns, cause }
@@ -167,6 +169,34 @@ fn the_kernel_s_lines_about_tasks_are_read() {
     assert_eq!(of("cat"), Some(("cat".into(), 3)));
     assert_eq!(of("a) S (b c"), Some(("a) S (b c".into(), 3)));
     assert_eq!(name_and_cpu("12 (cat) S 1"), None);
+}
+
+/// What is seen on CPU 2 between these two contents of /proc/interrupts.
+fn seen(interrupts: [&str; 2]) -> Seen {
+    let [before, after] = interrupts.map(|text| {
+        let files = LaidOut::of(text);
+        Sample::take(&Tree::below(files.path()).unwrap())
+    });
+    after.since(&before, 2, &[], 0)
+}
+
+#[test]
+fn gaps_without_an_interrupt_are_left_to_who_is_below_the_kernel() {
+    let text = "=== proc/interrupts\n CPU0 CPU2\nLOC: 100 7 Local timer interrupts\n";
+    let later = text.replace(" 7 ", " 10 ");
+    let three = seen([text, &later]);
+    assert_eq!(three.interrupts.as_ref().unwrap()[0].count, 3);
+    assert_eq!(unexplained(&three, 3), "");
+    assert!(unexplained(&three, 5).starts_with("2 gaps"), "{three:?}");
+    let none = seen([text, text]);
+    assert_eq!(none.interrupts, Some(vec![]));
+    assert!(unexplained(&none, 5).starts_with("5 gaps"), "there was none, and the kernel says so");
+    let offline = "=== proc/interrupts\n CPU0\nLOC: 100 Local timer interrupts\n";
+    for untold in [["=== proc/version\nLinux\n"; 2], [offline, text], [text, offline]] {
+        let untold = seen(untold);
+        assert_eq!(untold.interrupts, None);
+        assert_eq!(unexplained(&untold, 5), "", "nobody knows");
+    }
 }
 
 #[test]
