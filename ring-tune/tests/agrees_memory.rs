@@ -1,6 +1,8 @@
 //! The rows of `ring-tune check` about memory and the kernel, against what the shell says of this machine.
 #![cfg(feature = "cli")]
 
+#[path = "common/copied.rs"]
+mod copied;
 #[path = "common/skip.rs"]
 mod skip;
 
@@ -10,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use copied::copy_command;
 use serde_json::Value;
 use skip::skip;
 
@@ -286,11 +289,8 @@ fn another_user_gets_the_same_verdicts() {
     if shell("id -u").unwrap() != "0" {
         return skip("only root may become another user");
     }
-    // The folder of the build may be closed to others. Another process writes the copy: a child that this one forks
-    // meanwhile would hold it open for writing, and the copy could not be run.
     let copy = std::env::temp_dir().join(format!("ring-tune-agrees-{}", std::process::id()));
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_ring-tune")).arg(&copy).status().unwrap();
-    assert!(copied.success());
+    copy_command(&copy);
     let mut command = Command::new(&copy);
     command.uid(NOBODY).gid(NOBODY).current_dir("/");
     let theirs = rows(command);

@@ -1,6 +1,8 @@
 //! `ring-tune fix` over the files of this machine, and over states that somebody else wrote.
 #![cfg(feature = "cli")]
 
+#[path = "common/copied.rs"]
+mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
@@ -16,6 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use copied::copy_command;
 use laid_out::LaidOut;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::json;
@@ -175,7 +178,7 @@ fn without_privilege_it_says_what_it_would_need() {
     let folder = LaidOut::new();
     // The command lies where another user may not look.
     let binary = std::env::temp_dir().join(format!("ring-tune-nobody-{}", std::process::id()));
-    fs::copy(env!("CARGO_BIN_EXE_ring-tune"), &binary).unwrap();
+    copy_command(&binary);
     let mut command = Command::new(&binary);
     command.args(["fix", "--apply", "--state"]).arg(folder.path().join("state")).uid(65_534).gid(65_534);
     for row in &rows {

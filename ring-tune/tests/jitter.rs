@@ -99,14 +99,22 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
     let _alone = alone();
     let cpu = last_cpu();
     let cpus = CpuSet::only(cpu).unwrap();
-    let mut seen = vec![];
+    let (mut seen, mut is_busy) = (vec![], false);
     for _ in 0..4 {
         let without = measured(&cpus, "1");
         let with = beside_a_competitor(cpu, || measured(&cpus, "1"));
         let [without, with] = [&without["cpus"][0], &with["cpus"][0]];
 
         assert_eq!(planted(without), None, "{without}");
-        let task = planted(with).unwrap_or_else(|| panic!("{with}"));
+        let Some(task) = planted(with) else {
+            assert_eq!(
+                list(with, "tasks").len(),
+                10,
+                "ten that ran longer are the reason to leave it out: {with}"
+            );
+            is_busy = true;
+            continue;
+        };
         let switches = &with["causes"][0];
         assert_eq!(switches["cause"], "context_switch");
         // Each turn of the competitor is a gap, unless a third task makes one of several.
@@ -122,9 +130,11 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
         if counts[0] <= QUIET && counts[1] >= 40.0 {
             return;
         }
+        // Others that take the CPU for long leave few turns to the competitor, and make few gaps of some ms.
+        is_busy |= counts[0] > QUIET || number(without, "lost_share") > 0.1;
         seen.push(counts);
     }
-    assert!(seen.iter().all(|counts| counts[0] > QUIET), "without and with the competitor: {seen:?}");
+    assert!(is_busy, "without and with the competitor: {seen:?}");
     skip(format!("the comparison: others keep CPU {cpu} busy, and make such gaps too: {seen:?}"));
 }
 
@@ -285,7 +295,9 @@ fn people_get_a_table_and_the_causes() {
     });
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["p99.9", "lost", "context switch: ", "planted (", "the longest", &format!("CPU {cpu},")] {
+    for part in
+        ["p99.9", "lost", "context switch: ", "tasks that ran here: ", "the longest", &format!("CPU {cpu},")]
+    {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
     assert!(output.stderr.is_empty(), "signs of life are for terminals: {:?}", output.stderr);

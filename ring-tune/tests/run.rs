@@ -1,6 +1,8 @@
 //! `ring-tune run`, with the settings of the command read back from /proc.
 #![cfg(feature = "cli")]
 
+#[path = "common/copied.rs"]
+mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod laid_out;
@@ -16,6 +18,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Instant;
 
+use copied::copy_command;
 use laid_out::LaidOut;
 use nix::sys::resource::{Resource, getrlimit};
 use ring_tune::{Fifo, LatencyLimit, Topology, Tree, allowed_cpus, memory_policy};
@@ -180,7 +183,7 @@ fn without_wishes_the_profile_decides() {
 fn for_everybody() -> (LaidOut, std::path::PathBuf) {
     let folder = LaidOut::new();
     let program = folder.path().join("ring-tune");
-    fs::copy(RING_TUNE, &program).unwrap();
+    copy_command(&program);
     (folder, program)
 }
 

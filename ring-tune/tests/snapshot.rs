@@ -1,6 +1,8 @@
 //! `ring-tune snapshot`: a check over what it saves says what a check over the machine says.
 #![cfg(feature = "cli")]
 
+#[path = "common/copied.rs"]
+mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
@@ -13,6 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use copied::copy_command;
 use laid_out::LaidOut;
 use serde_json::Value;
 use skip::skip;
@@ -243,7 +246,7 @@ fn what_another_user_was_denied_is_denied_to_all_who_look_at_the_copy() {
     }
     let folder = LaidOut::new();
     let program = folder.path().join("ring-tune");
-    fs::copy(env!("CARGO_BIN_EXE_ring-tune"), &program).unwrap();
+    copy_command(&program);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let (archive, root) = (folder.path().join("a.tar"), folder.path().join("unpacked"));
     fs::create_dir(&root).unwrap();

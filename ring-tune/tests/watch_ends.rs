@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
@@ -80,10 +81,13 @@ fn people_are_told_that_the_process_has_ended() {
 
 #[test]
 fn what_cannot_be_watched_is_refused() {
-    let thread = thread::spawn(thread::park);
-    let threads = fs::read_dir("/proc/self/task").unwrap();
-    let threads = threads.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let thread_id = threads.into_iter().find(|id| *id != std::process::id().to_string()).unwrap();
+    // A thread that is there until the end, as other tests' may not be.
+    let ((tell, told), (end, wait)) = (channel(), channel::<()>());
+    let thread = thread::spawn(move || {
+        tell.send(nix::unistd::gettid()).unwrap();
+        let _ = wait.recv();
+    });
+    let thread_id = told.recv().unwrap().to_string();
     let mut zombie = ending();
     drop(zombie.stdin.take());
     let stat = format!("/proc/{}/stat", zombie.id());
@@ -111,7 +115,7 @@ fn what_cannot_be_watched_is_refused() {
         assert!(error.contains(text), "{arguments:?}: {error}");
     }
     zombie.wait().unwrap();
-    thread.thread().unpark();
+    drop(end);
     thread.join().unwrap();
 }
 

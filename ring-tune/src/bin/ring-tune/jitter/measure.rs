@@ -1,8 +1,8 @@
 //! A loop on each CPU, and a reader that counts around them.
 //!
-//! After a gap the loop asks for its thread's counters, a system call of some 0.3 µs. What the kernel tells of
-//! interrupts takes some 70 µs to read, and would be the largest disturbance itself: the reader does that before and
-//! after.
+//! After a gap, and after what is almost one, the loop asks for its thread's counters, a system call of some 0.3 µs.
+//! What the kernel tells of interrupts takes some 70 µs to read, and would be the largest disturbance itself: the reader
+//! does that before and after.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

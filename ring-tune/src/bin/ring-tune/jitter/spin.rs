@@ -45,6 +45,9 @@ fn median(clock: &Clock, mut act: impl FnMut()) -> u64 {
     steps[STEPS / 2]
 }
 
+/// The kernel is asked again where something came between; not for ever, where asking itself has become slow.
+const LOOKS: usize = 4;
+
 /// How long things are, in ticks. A thread that gets its CPU late runs as long as the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
@@ -87,20 +90,29 @@ pub(super) fn spin_by(
     let begin = stamp();
     let end = begin.saturating_add(rules.length);
     let mut last = begin;
+    let slack = cost.look.saturating_mul(4);
+    let quiet = rules.look.saturating_add(slack);
     let mut looked = false;
     loop {
         // Asked before the stamp: a gap in which it was told to stop is seen all the same.
         let is_last = is_over();
-        let now = stamp();
-        // Looking takes part in the step after it, some of it from cold caches, and is no gap; what came on top of it
-        // is one like any other.
-        let (own, slack) = if looked { (cost.look, cost.look.saturating_mul(4)) } else { (0, 0) };
-        let step = now.saturating_sub(last);
-        last = now;
-        looked = step >= rules.look.saturating_add(slack);
+        let mut now = stamp();
+        let mut length = now.saturating_sub(last);
+        // Recording takes part in the step after it, some of it from cold caches, and is no gap.
+        looked = length >= if looked { quiet } else { rules.look };
         if looked {
-            let later = counted();
-            let length = step.saturating_sub(own);
+            let mut later = usage;
+            for _ in 0..LOOKS {
+                later = counted();
+                let after = stamp();
+                let took = after.saturating_sub(now);
+                now = after;
+                if took < quiet {
+                    break;
+                }
+                // Whether that was counted before or after the question nobody knows: it joins the gap.
+                length = length.saturating_add(took.saturating_sub(cost.look));
+            }
             if length >= rules.threshold {
                 gaps.record(Gap {
                     at_seconds: clock.ticks_to_ns(now.saturating_sub(begin)) / 1e9,
@@ -110,6 +122,7 @@ pub(super) fn spin_by(
             }
             usage = later;
         }
+        last = now;
         if now >= end || is_last {
             return Spun {
                 gaps,

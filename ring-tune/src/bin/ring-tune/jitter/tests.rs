@@ -1,12 +1,14 @@
 use core::cell::Cell;
 
-use ring_tune::Clock;
+use ring_tune::{Clock, Tree};
 
 use super::gaps::{Cause, Gap, Gaps, Slices};
 use super::spin::{Cost, Rules, Spun, spin_by};
 use super::tasks::{name_and_cpu, schedstat};
-use super::text::length;
+use super::text::{length, unexplained};
 use super::usage::Usage;
+use super::window::{Sample, Seen};
+use crate::laid_out::LaidOut;
 
 fn gap(ns: f64, cause: Cause) -> Gap {
     Gap { at_seconds: 1.0, ns, cause }
@@ -26,50 +28,82 @@ fn the_cause_is_what_the_kernel_counted() {
     assert_eq!(cause(1, 0, 1, 0), Cause::ContextSwitch);
 }
 
-/// What a loop sees of these stamps, with the thread's switches as of each of them. A look takes 50 ticks.
+/// What a loop sees of these stamps, each with the thread's switches as they are counted just before it. A look takes 50
+/// ticks.
 fn spun(threshold: u64, stamps: &[(u64, u64)]) -> Spun {
     let place = Cell::new(0);
     let stamp = || {
-        let (stamp, _) = stamps[place.get()];
+        let (stamp, _) = stamps[place.get().min(stamps.len() - 1)];
         place.set(place.get() + 1);
         stamp
     };
     let counted = || {
-        let involuntary = stamps[place.get().saturating_sub(1)].1;
+        let (_, involuntary) = stamps[place.get().min(stamps.len() - 1)];
         Usage { involuntary, ..Usage::default() }
     };
     let rules = Rules { look: 100, threshold, length: u64::MAX };
-    let is_over = || place.get() + 1 == stamps.len();
+    let is_over = || place.get() + 1 >= stamps.len();
     spin_by(stamp, counted, is_over, &Clock::new(), (Cost { step: 1, look: 50 }, rules), Gaps::new())
+}
+
+/// How many gaps a switch made, and how many something else.
+fn causes(spun: &Spun) -> (u64, u64) {
+    let count = |cause| spun.gaps.tally(cause).count;
+    (count(Cause::ContextSwitch), count(Cause::Other))
+}
+
+fn is_lost(spun: &Spun, ticks: u64) -> bool {
+    // Each clock is calibrated anew.
+    (spun.gaps.lost_ns() / Clock::new().ticks_to_ns(ticks) - 1.0).abs() < 1e-3
 }
 
 #[test]
 fn what_was_no_gap_is_no_cause_of_a_later_one() {
     // A switch that makes a step of 500, a look, and a step of 2,000 in which nothing was counted.
-    let stamps = [(0, 7), (1, 7), (501, 8), (551, 8), (552, 8), (2_552, 8), (2_602, 8), (2_603, 8)];
-    let count = |spun: &Spun, cause| spun.gaps.tally(cause).count;
+    let stamps = [(0, 7), (1, 7), (501, 7), (551, 8), (552, 8), (2_552, 8), (2_602, 8), (2_603, 8)];
     let coarse = spun(1_000, &stamps);
-    assert_eq!((count(&coarse, Cause::ContextSwitch), count(&coarse, Cause::Other)), (0, 1));
+    assert_eq!(causes(&coarse), (0, 1));
     assert_eq!(coarse.usage.involuntary, 1, "over the whole time it is counted");
-    let fine = spun(100, &stamps);
-    assert_eq!((count(&fine, Cause::ContextSwitch), count(&fine, Cause::Other)), (1, 1));
+    assert!(is_lost(&coarse, 2_000));
+    assert_eq!(causes(&spun(100, &stamps)), (1, 1));
+}
+
+#[test]
+fn what_comes_while_it_looks_is_of_the_gap_whenever_it_is_counted() {
+    for counted_by_the_first_look in [0, 1] {
+        let spun = spun(
+            100,
+            &[
+                (0, 0),
+                (1, 0),
+                (201, 0),
+                (5_251, counted_by_the_first_look),
+                (5_301, 1),
+                (5_302, 1),
+                (5_303, 1),
+            ],
+        );
+        assert_eq!(causes(&spun), (1, 0));
+        assert!(is_lost(&spun, 5_200), "{} ns", spun.gaps.lost_ns());
+    }
+}
+
+#[test]
+fn looks_that_have_become_slow_come_to_an_end() {
+    let stamps: Vec<_> = (0..21).map(|number| (number * 1_000, 0)).collect();
+    assert_eq!(causes(&spun(100, &stamps)), (0, 4));
 }
 
 #[test]
 fn a_gap_in_which_it_was_told_to_stop_is_one() {
-    let spun = spun(100, &[(0, 0), (1, 0), (5_000, 1)]);
-    assert_eq!(spun.gaps.tally(Cause::ContextSwitch).count, 1);
+    assert_eq!(causes(&spun(100, &[(0, 0), (1, 0), (5_001, 0)])), (0, 1));
 }
 
 #[test]
-fn a_look_is_no_gap_and_takes_nothing_from_one() {
-    let clock = Clock::new();
-    let looks = spun(100, &[(0, 0), (100, 0), (150, 0), (151, 0), (251, 0), (301, 0)]);
-    assert_eq!(looks.gaps.recorder.count(), 2);
-    let after_a_look = spun(100, &[(0, 0), (100, 0), (1_150, 1), (1_151, 1)]);
-    let lost_ns = after_a_look.gaps.tally(Cause::ContextSwitch).lost_ns;
-    // Each clock is calibrated anew.
-    assert!((lost_ns / clock.ticks_to_ns(1_000) - 1.0).abs() < 1e-3, "{lost_ns} ns");
+fn a_look_is_no_gap() {
+    let looks = spun(100, &[(0, 0), (100, 0), (150, 0), (200, 0), (201, 0), (301, 0), (351, 0), (352, 0)]);
+    assert_eq!(causes(&looks), (0, 2));
+    assert!(is_lost(&looks, 200));
 }
 
 #[test]
@@ -135,6 +169,34 @@ fn the_kernel_s_lines_about_tasks_are_read() {
     assert_eq!(of("cat"), Some(("cat".into(), 3)));
     assert_eq!(of("a) S (b c"), Some(("a) S (b c".into(), 3)));
     assert_eq!(name_and_cpu("12 (cat) S 1"), None);
+}
+
+/// What is seen on CPU 2 between these two contents of /proc/interrupts.
+fn seen(interrupts: [&str; 2]) -> Seen {
+    let [before, after] = interrupts.map(|text| {
+        let files = LaidOut::of(text);
+        Sample::take(&Tree::below(files.path()).unwrap())
+    });
+    after.since(&before, 2, &[], 0)
+}
+
+#[test]
+fn gaps_without_an_interrupt_are_left_to_who_is_below_the_kernel() {
+    let text = "=== proc/interrupts\n CPU0 CPU2\nLOC: 100 7 Local timer interrupts\n";
+    let later = text.replace(" 7 ", " 10 ");
+    let three = seen([text, &later]);
+    assert_eq!(three.interrupts.as_ref().unwrap()[0].count, 3);
+    assert_eq!(unexplained(&three, 3), "");
+    assert!(unexplained(&three, 5).starts_with("2 gaps"), "{three:?}");
+    let none = seen([text, text]);
+    assert_eq!(none.interrupts, Some(vec![]));
+    assert!(unexplained(&none, 5).starts_with("5 gaps"), "there was none, and the kernel says so");
+    let offline = "=== proc/interrupts\n CPU0\nLOC: 100 Local timer interrupts\n";
+    for untold in [["=== proc/version\nLinux\n"; 2], [offline, text], [text, offline]] {
+        let untold = seen(untold);
+        assert_eq!(untold.interrupts, None);
+        assert_eq!(unexplained(&untold, 5), "", "nobody knows");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use super::gaps::Cause;
 use super::report::{OfCpu, Report};
-use super::window::Counted;
+use super::window::{Counted, Seen};
 use crate::say::plain;
 
 /// How many names a line takes.
@@ -132,9 +132,9 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
         Cause::ContextSwitch => line("tasks that ran here", tasks(cpu, tally.lost_ns)),
         Cause::PageFault => {}
         Cause::Other => {
-            line("interrupts meanwhile", names(&cpu.seen.interrupts));
-            line("not explained by them", unexplained(cpu, tally.count));
-            line("softirqs meanwhile", names(&cpu.seen.softirqs));
+            line("interrupts meanwhile", names(cpu.seen.interrupts.as_deref()));
+            line("not explained by them", unexplained(&cpu.seen, tally.count));
+            line("softirqs meanwhile", names(cpu.seen.softirqs.as_deref()));
             let steal = cpu.seen.steal_ms.filter(|&steal| steal > 0);
             line(
                 "the hypervisor took",
@@ -145,14 +145,13 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
 }
 
 /// An interrupt makes one gap at most, so where there were fewer of them, somebody below the kernel made the others.
-fn unexplained(cpu: &OfCpu, gaps: u64) -> String {
-    let interrupts = cpu.seen.interrupts.iter().fold(0_u64, |sum, source| sum.saturating_add(source.count));
+/// Empty where there were not, or where the kernel does not tell.
+pub(super) fn unexplained(seen: &Seen, gaps: u64) -> String {
+    let Some(interrupts) = &seen.interrupts else { return String::new() };
+    let interrupts = interrupts.iter().fold(0_u64, |sum, source| sum.saturating_add(source.count));
     match gaps.saturating_sub(interrupts) {
-        // Where the kernel counts none at all, it does not tell.
-        rest @ 1.. if interrupts > 0 => {
-            format!("{rest} gaps at least, left to the hypervisor or the firmware")
-        }
-        _ => String::new(),
+        0 => String::new(),
+        rest => format!("{rest} gaps at least, left to the hypervisor or the firmware"),
     }
 }
 
@@ -173,16 +172,13 @@ fn tasks(cpu: &OfCpu, lost_ns: f64) -> String {
     tasks.join("; ")
 }
 
-fn names(counted: &[Counted]) -> String {
-    let named: Vec<_> = counted
-        .iter()
-        .take(NAMES)
-        .map(|counted| {
-            let name = format!("{} {}", counted.name, counted.what);
-            format!("{} {}", plain(name.trim()), counted.count)
-        })
-        .collect();
-    named.join("; ")
+fn names(counted: Option<&[Counted]>) -> String {
+    let Some(counted) = counted else { return "the kernel does not tell".into() };
+    let named = counted.iter().take(NAMES).map(|counted| {
+        let name = format!("{} {}", counted.name, counted.what);
+        format!("{} {}", plain(name.trim()), counted.count)
+    });
+    if counted.is_empty() { "none".into() } else { named.collect::<Vec<_>>().join("; ") }
 }
 
 fn histogram(text: &mut String, cpu: &OfCpu) {

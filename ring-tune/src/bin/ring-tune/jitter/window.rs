@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::tasks::{Task, Tasks};
 use crate::counters::{Source, TICK_MS, by_cpu, pressure_us, since, steal_ticks};
 
-/// The counters at one moment; what the kernel does not tell is empty.
+/// The counters at one moment; what the kernel does not tell is none, or empty.
 #[derive(Debug)]
 pub(super) struct Sample {
-    interrupts: Vec<Source>,
-    softirqs: Vec<Source>,
+    interrupts: Option<Vec<Source>>,
+    softirqs: Option<Vec<Source>>,
     stat: String,
     pressure: [Option<u64>; 3],
     tasks: Tasks,
@@ -29,9 +29,9 @@ pub(super) struct Pressure {
 /// What was counted on one CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Seen {
-    /// The most frequent first.
-    pub(super) interrupts: Vec<Counted>,
-    pub(super) softirqs: Vec<Counted>,
+    /// The most frequent first; none where the kernel does not tell.
+    pub(super) interrupts: Option<Vec<Counted>>,
+    pub(super) softirqs: Option<Vec<Counted>>,
     /// Time that the hypervisor gave to somebody else; none where the kernel does not tell.
     pub(super) steal_ms: Option<u64>,
     /// Those that ran longest first.
@@ -51,7 +51,7 @@ const TASKS: usize = 10;
 
 impl Sample {
     pub(super) fn take(tree: &Tree) -> Self {
-        let counts = |path| tree.text(path).ok().and_then(|text| by_cpu(&text)).unwrap_or_default();
+        let counts = |path| tree.text(path).ok().and_then(|text| by_cpu(&text));
         let pressure = ["cpu", "memory", "io"]
             .map(|what| tree.text(&format!("proc/pressure/{what}")).ok().and_then(|text| pressure_us(&text)));
         Self {
@@ -80,8 +80,8 @@ impl Sample {
         let ticks = |sample: &Self| steal_ticks(&sample.stat, cpu);
         let steal = ticks(before).zip(ticks(self));
         Seen {
-            interrupts: counted(&before.interrupts, &self.interrupts, cpu),
-            softirqs: counted(&before.softirqs, &self.softirqs, cpu),
+            interrupts: counted(before.interrupts.as_deref(), self.interrupts.as_deref(), cpu),
+            softirqs: counted(before.softirqs.as_deref(), self.softirqs.as_deref(), cpu),
             steal_ms: steal.map(|(before, now)| now.saturating_sub(before).saturating_mul(TICK_MS)),
             tasks: tasks
                 .iter()
@@ -93,11 +93,16 @@ impl Sample {
     }
 }
 
-fn counted(before: &[Source], after: &[Source], cpu: usize) -> Vec<Counted> {
+fn counted(before: Option<&[Source]>, after: Option<&[Source]>, cpu: usize) -> Option<Vec<Counted>> {
+    let (before, after) = before.zip(after)?;
+    let is_told = |sources: &[Source]| sources.iter().any(|source| source.count(cpu).is_some());
+    if !is_told(before) || !is_told(after) {
+        return None;
+    }
     let counted = since(before, after, cpu).into_iter();
     let mut counted: Vec<Counted> = counted
         .map(|(source, count)| Counted { name: source.name.clone(), what: source.what.clone(), count })
         .collect();
     counted.sort_by_key(|counted| core::cmp::Reverse(counted.count));
-    counted
+    Some(counted)
 }
