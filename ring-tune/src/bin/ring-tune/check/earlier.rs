@@ -24,6 +24,9 @@ pub(crate) const COUNTERS: &[&str] = &[
 /// Long enough for rare events to show now and then, short enough for a command that people wait for.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(150);
 
+/// What the first sample may take in memory: far more than machines have, and an end for trees that are none.
+const MOST_BYTES: usize = 256 << 20;
+
 /// Where a saved tree keeps its first sample.
 pub(crate) const FOLDER: &str = "earlier";
 
@@ -52,11 +55,16 @@ impl Earlier {
             When::Saved(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
         };
         let mut texts = BTreeMap::new();
+        let mut bytes = 0_usize;
         // A live machine has no such files, and is asked below.
         for pattern in COUNTERS.iter().chain(asked::COUNTERS) {
             for path in tree.find(&format!("{folder}{pattern}")).unwrap_or_default() {
-                let text = tree.text(&path);
-                texts.insert(path.trim_start_matches(&folder).to_owned(), text);
+                let text = match bytes {
+                    ..MOST_BYTES => tree.text(&path),
+                    _ => Err(Unread::strange(&path, "stands behind 256 MiB of other counters")),
+                };
+                bytes = bytes.saturating_add(text.as_ref().map_or(0, String::len));
+                texts.insert(path.strip_prefix(&folder).unwrap_or(&path).to_owned(), text);
             }
         }
         if tree.is_live() {

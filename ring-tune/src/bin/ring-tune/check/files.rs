@@ -33,8 +33,6 @@ pub(crate) const FILES: &[&str] = &[
     "smi/*",
     "spin/*",
     "sys/class/dmi/id/product_name",
-    "smi/*",
-    "spin/*",
     "sys/class/dmi/id/sys_vendor",
     "sys/class/infiniband/*/device",
     "sys/class/infiniband/*/device/net/*/operstate",

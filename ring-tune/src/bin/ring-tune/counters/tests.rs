@@ -17,9 +17,13 @@ fn interrupts_are_counted_by_cpu() {
     assert_eq!(by_cpu("nonsense\n1: 2"), None);
     assert_eq!(by_cpu(""), None);
     let later = by_cpu(&INTERRUPTS.replace("67", "70")).unwrap();
-    let counted = since(&sources, &later, 2);
+    let counted = since(&sources, &later, |cpu| cpu == 2);
     assert_eq!(counted.len(), 1);
     assert_eq!((counted[0].0.name.as_str(), counted[0].1), ("LOC", 3));
+    assert_eq!(since(&sources, &later, |cpu| cpu == 0), []);
+    let later = by_cpu(&INTERRUPTS.replace("345         67", "346         70")).unwrap();
+    let counted = since(&sources, &later, |_| true);
+    assert_eq!(counted.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [4], "of both CPUs");
 }
 
 #[test]

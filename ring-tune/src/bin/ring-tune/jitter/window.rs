@@ -94,7 +94,7 @@ impl Sample {
 }
 
 fn counted(before: &[Source], after: &[Source], cpu: usize) -> Vec<Counted> {
-    let counted = since(before, after, cpu).into_iter();
+    let counted = since(before, after, |number| number == cpu).into_iter();
     let mut counted: Vec<Counted> = counted
         .map(|(source, count)| Counted { name: source.name.clone(), what: source.what.clone(), count })
         .collect();

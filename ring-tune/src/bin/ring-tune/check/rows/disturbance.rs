@@ -8,7 +8,7 @@ use crate::check::finding::Judged;
 use crate::check::profile::Profile;
 use crate::check::row::{Group, Row};
 use crate::check::{Host, asked};
-use crate::counters::{field, pressure_us, steal_ticks};
+use crate::counters::{TICK_MS, field, pressure_us, steal_ticks};
 
 pub(super) const ROWS: &[Row] = &[
     firmware::SMI,
@@ -65,9 +65,6 @@ pub(super) const ROWS: &[Row] = &[
         judge: hypervisor,
     },
 ];
-
-/// A tick of /proc/stat; USER_HZ is 100 on all that Linux supports today, proc_stat(5).
-const TICK_MS: u64 = 10;
 
 /// Share of the window in which a task may wait for a CPU without it being a shortage.
 const PRESSURE_SHARE: f64 = 0.01;
