@@ -226,7 +226,7 @@ impl Topology {
 }
 
 /// The CPUs that are wanted, as long as they make a pair; all of them otherwise.
-fn preferred<'a>(cpus: Vec<&'a Cpu>, is_wanted: impl Fn(&&Cpu) -> bool) -> Vec<&'a Cpu> {
+fn preferred(cpus: Vec<&Cpu>, is_wanted: impl Fn(&&Cpu) -> bool) -> Vec<&Cpu> {
     let wanted: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| is_wanted(cpu)).collect();
     if wanted.len() < 2 { cpus } else { wanted }
 }

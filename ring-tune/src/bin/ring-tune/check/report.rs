@@ -59,7 +59,7 @@ fn as_list<S: Serializer>(cpus: &CpuSet, serializer: S) -> Result<S::Ok, S::Erro
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { row, judged } = self;
-        let mut object = serializer.serialize_struct("Finding", 14)?;
+        let mut object = serializer.serialize_struct("Finding", 15)?;
         object.serialize_field("id", row.id)?;
         object.serialize_field("group", &row.group)?;
         object.serialize_field("what", row.what)?;
@@ -73,6 +73,7 @@ impl Serialize for Finding {
         object.serialize_field("now", row.now)?;
         object.serialize_field("boot", row.boot)?;
         object.serialize_field("changes", &judged.changes)?;
+        object.serialize_field("commands", &judged.commands)?;
         object.serialize_field("parameters", &judged.boot)?;
         object.end()
     }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Step};
-use crate::say::plain;
+use crate::say::{plain, writing};
 
 /// Which text is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -115,8 +115,7 @@ fn shell(plan: &Plan) -> String {
             plain(&judged.wanted)
         );
         for step in steps {
-            let (value, path) = (quoted(&step.value), quoted(&format!("/{}", step.path)));
-            let _ = writeln!(text, "echo {value} > {path}");
+            let _ = writeln!(text, "{}", writing(&step.path, &step.value));
         }
     }
     text
@@ -151,15 +150,6 @@ fn is_plain(step: &Step) -> bool {
     !step.path.contains(' ') && is_plain(&step.path) && is_plain(&step.value)
 }
 
-/// A word of the shell.
-fn quoted(text: &str) -> String {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "/_-.,:+".contains(letter);
-    if !text.is_empty() && text.chars().all(is_word) {
-        return text.into();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plan::Device;
@@ -189,12 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_outside_end_no_quotes() {
-        for (text, word) in
-            [("a b", "'a b'"), ("$(reboot)", "'$(reboot)'"), ("it's", r"'it'\''s'"), ("", "''")]
-        {
-            assert_eq!(quoted(text), word);
-        }
+    fn names_from_outside_stand_in_no_configuration() {
         let hostile = step("sys/class/net/%h\"/x", "1");
         assert_eq!((tmpfiles(&hostile), udev(&hostile), sysctl(&hostile)), (None, None, None));
     }

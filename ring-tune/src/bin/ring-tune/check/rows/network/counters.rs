@@ -16,6 +16,7 @@ pub(super) const RDMA: Row = Row {
     what: "RDMA congestion, retries and missing receive requests",
     source: "/sys/class/infiniband/*/ports/*/{counters,hw_counters}/*",
     profiles: Profile::ALL,
+    // InfiniBand Architecture Specification, volume 1, 9.7.5.2.8 and 9.7.6.1.3.
     why: "a retry after a time-out costs milliseconds (4.096 µs times 2 to the power of the queue pair's \
           time-out), a receiver that was not ready 10 µs and more, and a notification of congestion makes the \
           sender slow down",
@@ -32,6 +33,7 @@ pub(super) const NIC: Row = Row {
     what: "drops, errors and pauses of the NIC",
     source: "/sys/class/net/*/statistics/*, ethtool -S",
     profiles: Profile::ALL,
+    // https://github.com/NVIDIA/daqiri/pull/252
     why: "what was dropped is sent again after a time-out; pauses stop the sender without any drop: 21.7 % of a \
           400 Gbit/s link in one report (NVIDIA/daqiri 252)",
     price: "none",

@@ -15,8 +15,8 @@ pub(super) const NODE: Row = Row {
     what: "NUMA node of the NIC",
     source: "/sys/class/infiniband/*/device/{numa_node,local_cpulist}",
     profiles: &[Profile::Rdma],
-    why: "each doorbell and each message crosses to the other socket, some 100 ns each time, and the NIC's writes miss \
-          the cache of the CPU that polls for them",
+    why: "each doorbell and each message crosses to the other socket, and the NIC's writes miss the cache \
+          of the CPU that polls for them",
     price: "the CPUs near the NIC are few, and other NICs want them too",
     now: "choose CPUs of the NIC's node, as the note says",
     boot: "move the card to a slot of the socket whose CPUs are to poll",
