@@ -19,6 +19,8 @@ pub(crate) struct Host {
     /// The CPUs that are to be quick.
     pub(crate) cpus: CpuSet,
     earlier: Earlier,
+    /// What the topology could not be told from.
+    strange: Vec<Unread>,
 }
 
 impl Host {
@@ -31,7 +33,7 @@ impl Host {
         let earlier = Earlier::read(&tree);
         let (topology, strange) =
             Topology::read_in_part(&tree).context("cannot tell which CPUs this machine has")?;
-        for unread in strange {
+        for unread in &strange {
             warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
         }
         ensure!(!topology.online().is_empty(), "no CPU is online, says /sys/devices/system/cpu/online");
@@ -45,7 +47,14 @@ impl Host {
             "--cpus {cpus}: not all of them are online, only {} are",
             topology.online()
         );
-        Ok(Self { tree, topology, profile: target.profile, cpus, earlier })
+        Ok(Self { tree, topology, profile: target.profile, cpus, earlier, strange })
+    }
+
+    /// Fails for a row that needs of the topology what could not be read: with `part` in its path.
+    pub(crate) fn must_know(&self, part: &str) -> Result<(), Unread> {
+        // Each says its path first.
+        let unread = self.strange.iter().find(|unread| unread.to_string().contains(part));
+        unread.map_or(Ok(()), |unread| Err(unread.clone()))
     }
 
     /// The CPUs that may be busy with something else.

@@ -49,6 +49,7 @@ fn smt(host: &Host) -> Result<Judged, Unread> {
     let mut shared = CpuSet::new();
     let mut open = CpuSet::new();
     for cpu in host.cpus.iter() {
+        host.must_know(&format!("/cpu{cpu}/topology/thread_siblings_list"))?;
         let mut others = host.topology.siblings(cpu);
         others.remove(cpu);
         shared = shared.union(&others);
@@ -76,6 +77,10 @@ fn shared_cache(host: &Host) -> Result<Judged, Unread> {
     let topology = &host.topology;
     let cpus: Vec<usize> = host.cpus.iter().collect();
     let [first, .., _] = cpus[..] else { return Ok(Judged::skip("one CPU exchanges nothing with another")) };
+    for cpu in &cpus {
+        host.must_know(&format!("/cpu{cpu}/topology"))?;
+        host.must_know(&format!("/cpu{cpu}/cache"))?;
+    }
     let wanted = "different cores below one last-level cache";
     let last_level = topology.last_level(first);
     let core = cpus.iter().find(|cpu| topology.siblings(**cpu).intersection(&host.cpus).len() > 1);

@@ -36,7 +36,7 @@ fn smi(host: &Host) -> Result<Judged, Unread> {
     if host.tree.text(TRACER).is_ok_and(|tracer| tracer == "hwlat") {
         return hwlat(host);
     }
-    let cpuinfo = host.tree.text("proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = host.tree.text("proc/cpuinfo")?;
     if field(&cpuinfo, "vendor_id") != Some("GenuineIntel") {
         return Ok(Judged::skip("no counter in this processor: run hwlatdetect"));
     }

@@ -196,6 +196,7 @@ fn pool(host: &Host) -> Result<Judged, Unread> {
         let note = "rings of 4 KiB pages work; large ones miss the TLB less on huge pages";
         return Ok(Judged::info("none reserved").note(note));
     }
+    host.must_know("/node/")?;
     let nodes: BTreeSet<usize> = host.cpus.iter().filter_map(|cpu| host.topology.node(cpu)).collect();
     let is_near = |pool: &Pool| pool.node.is_none_or(|node| nodes.is_empty() || nodes.contains(&node));
     let has_free =

@@ -36,6 +36,7 @@ fn of_nic(host: &Host, nic: &Nic) -> Result<Judged, Unread> {
         return Ok(Judged::skip(format!("{}: no PCI device", nic.name)));
     };
     let number = host.tree.number(&format!("{function}/numa_node"))?;
+    host.must_know("/node/")?;
     if host.topology.nodes().len() <= 1 {
         return Ok(Judged::ok(format!("{}: the machine has one node", nic.name), "the node of the CPUs"));
     }
