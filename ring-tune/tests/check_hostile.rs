@@ -169,3 +169,26 @@ fn each_row_meets_what_it_cannot_read() {
     let known: BTreeSet<String> = ALWAYS_KNOWN.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(all.difference(&unknown).cloned().collect::<BTreeSet<_>>(), known);
 }
+
+#[test]
+fn a_report_is_short_whatever_the_files_hold() {
+    let laid_out = lay_out(&Path::new(HOSTS).join("xeon-untuned"));
+    let mut paths = vec![];
+    files(laid_out.path(), &mut paths);
+    paths.retain(|path| *path != laid_out.path().join(NEEDED));
+    let long = "µ".repeat(20_000);
+    for path in &paths {
+        fs::write(path, &long).unwrap();
+    }
+    let name = "sys/devices/system/cpu/cpu2/cpufreq";
+    for file in ["scaling_governor", "energy_performance_preference"] {
+        laid_out.write(&format!("{name}/{file}"), &long);
+    }
+    laid_out.write("proc/cpuinfo", format!("model name : {long}\nflags : hypervisor {long}\n"));
+    let report = report(laid_out.path(), "--cpus 2-3");
+    let governor = report["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "governor");
+    assert!(governor.unwrap()["actual"].as_str().unwrap().ends_with("µ…"), "{governor:?}");
+    assert!(report["cpu"].as_str().unwrap().ends_with("µ…"));
+    let length = report.to_string().len();
+    assert!(length < 100_000, "{length} bytes");
+}

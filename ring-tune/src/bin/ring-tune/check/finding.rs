@@ -123,10 +123,25 @@ pub(crate) struct Finding {
 impl Finding {
     /// What could not be read has a verdict too.
     pub(crate) fn of(row: &'static Row, result: Result<Judged, Unread>) -> Self {
-        let judged = result.unwrap_or_else(|unread| match unread {
+        let mut judged = result.unwrap_or_else(|unread| match unread {
             Unread::Absent { .. } => Judged::skip(unread.to_string()),
             _ => Judged::new(Verdict::Unknown, unread.to_string(), ""),
         });
+        for text in [&mut judged.actual, &mut judged.wanted, &mut judged.note] {
+            shorten(text);
+        }
         Self { row, judged }
+    }
+}
+
+/// More than any machine has to tell: the list of each other CPU of some thousand.
+const LONGEST_BYTES: usize = 4_096;
+
+/// Of a file that holds something else than it should, the beginning is enough.
+pub(super) fn shorten(text: &mut String) {
+    if text.len() > LONGEST_BYTES {
+        let end = (0..=LONGEST_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
     }
 }

@@ -3,7 +3,7 @@
 use ring_tune::CpuSet;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, Verdict, shorten};
 use super::host::Host;
 use super::profile::Profile;
 use super::row::Row;
@@ -30,12 +30,17 @@ impl Report {
         let findings: Vec<Finding> = Row::all().map(|row| row.find(host)).collect();
         let cpuinfo = host.tree.text("proc/cpuinfo").unwrap_or_default();
         let unknown = || "unknown".to_owned();
+        let mut cpu = field(&cpuinfo, "model name").map_or_else(unknown, Into::into);
+        let mut kernel = host.tree.text("proc/sys/kernel/osrelease").unwrap_or_else(|_| unknown());
+        for text in [&mut cpu, &mut kernel] {
+            shorten(text);
+        }
         Self {
             report: "ring-tune check",
             profile: host.profile,
             cpus: host.cpus.clone(),
-            cpu: field(&cpuinfo, "model name").map_or_else(unknown, Into::into),
-            kernel: host.tree.text("proc/sys/kernel/osrelease").unwrap_or_else(|_| unknown()),
+            cpu,
+            kernel,
             is_virtual: host.is_virtual(),
             is_ready: findings.iter().all(|finding| finding.judged.verdict != Verdict::Fail),
             findings,
