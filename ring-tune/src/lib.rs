@@ -1,37 +1,8 @@
-//! What a latency measurement needs of its host: a pinned thread, an ordered clock, a recorder.
-//!
-//! - [`pin_to`], [`allowed_cpus`] and [`current_cpu`] place the calling thread and say where it is; [`pin_to_set`],
-//!   [`pin_thread`] and [`pin_process`] place others;
-//! - [`Fifo`] schedules the calling thread before all others, [`set_memory_policy`] and [`bind_memory`] choose the NUMA
-//!   node of memory, [`lock_all_memory`] keeps it in memory, [`LatencyLimit`] keeps CPUs from deep sleep;
-//! - [`Clock`] stamps the start and the end of an interval with the processor's own counter, ordered against
-//!   the code around it, and converts ticks to nanoseconds;
-//! - [`Recorder`] (feature `std`, on by default) keeps latencies in an HDR histogram, [`Stages`] one for each step of an
-//!   operation; both are merged across processes.
-//!
-//! Without the feature `std` the crate needs core and libc alone; pinning and the clock stay. It uses none of
-//! the ring crates, and Linux only.
-//!
-//! ```
-//! use ring_tune::{Clock, Recorder, allowed_cpus, pin_to};
-//!
-//! let cpu = allowed_cpus()?.iter().next().expect("a running thread may run somewhere");
-//! pin_to(cpu)?;
-//!
-//! let clock = Clock::new();
-//! let mut recorder = Recorder::new();
-//! for _ in 0..1_000 {
-//!     let start = clock.start();
-//!     core::hint::spin_loop();
-//!     let stop = clock.stop();
-//!     recorder.record(clock.ticks_to_ns(stop - start));
-//! }
-//!
-//! let summary = recorder.summary().expect("1,000 samples were recorded");
-//! assert_eq!(summary.count, 1_000);
-//! assert!(summary.p50_ns <= summary.max_ns);
-//! # Ok::<(), ring_tune::Error>(())
-//! ```
+#![cfg_attr(feature = "std", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "std"),
+    doc = "What a latency measurement needs of its host; the feature `std` has the most of it."
+)]
 #![no_std]
 
 #[cfg(any(feature = "std", test))]
@@ -52,6 +23,9 @@ mod pin;
 #[cfg(feature = "std")]
 mod recorder;
 mod schedule;
+#[cfg(test)]
+#[path = "../tests/common/skip.rs"]
+mod skip;
 #[cfg(feature = "std")]
 mod stages;
 #[cfg(feature = "std")]

@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -198,6 +198,10 @@ impl Tree {
         let file = file.map_err(|error| Unread::of(path, &error))?;
         match file.metadata() {
             Ok(metadata) if metadata.is_dir() => Err(Unread::strange(path, "is a folder")),
+            // So are those saved that their reader was denied; root would read nothing, and take it for what they say.
+            Ok(metadata) if !self.is_live() && metadata.mode() & 0o444 == 0 => {
+                Err(Unread::Denied { path: path.into() })
+            }
             Ok(_) => Ok(file),
             Err(error) => Err(Unread::of(path, &error)),
         }
@@ -293,6 +297,9 @@ impl Tree {
                     Err(Unread::Absent { .. }) => {}
                     Err(error) => return Err(error),
                 }
+            }
+            if next.len() > MOST_ENTRIES {
+                return Err(Unread::strange(pattern, "fits more files than any machine has"));
             }
             found = next;
         }

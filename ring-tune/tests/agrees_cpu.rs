@@ -1,6 +1,9 @@
 //! `ring-tune check` says of this machine what its files say, read here in another way: isolation, interrupts, frequency.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
@@ -8,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use skip::skip;
 
 type Cpus = BTreeSet<usize>;
 
@@ -142,8 +146,7 @@ fn callbacks_run_elsewhere_where_the_command_line_says_so() {
     let tickless = cpus_in(&format!("{CPU}/nohz_full"));
     // The grammar of this parameter has more than lists; what it means is seen in the fixtures.
     if line.contains("rcu_nocbs") {
-        eprintln!("skipped: rcu_nocbs= is given on this machine");
-        return;
+        return skip("rcu_nocbs= is given on this machine");
     }
     for cpus in choices() {
         let findings = findings(&list(&cpus), "spin");
@@ -271,7 +274,7 @@ fn irqbalance_runs_or_not() {
     let last = &choices()[0];
     let finding = |cpus: &Cpus| findings(&list(cpus), "spin")["irqbalance"].clone();
     if is_irqbalance_running() {
-        eprintln!("skipped in part: irqbalance runs on this machine");
+        skip("more than that irqbalance is seen to run, since it does");
         let actual = finding(last);
         assert!(actual["actual"].as_str().unwrap().starts_with("running"), "{actual}");
         return;

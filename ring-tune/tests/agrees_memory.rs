@@ -1,6 +1,9 @@
 //! The rows of `ring-tune check` about memory and the kernel, against what the shell says of this machine.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -8,6 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use skip::skip;
 
 /// What a shell prints; nothing where it fails, as for a file that does not exist.
 fn shell(script: &str) -> Option<String> {
@@ -185,10 +189,7 @@ fn none_is_isolated() -> bool {
 #[test]
 fn work_that_comes_periodically() {
     if !none_is_isolated() {
-        eprintln!(
-            "skipped: some CPUs are isolated here, and a shell does not tell what that means for all of them"
-        );
-        return;
+        return skip("some CPUs are isolated, and a shell does not tell what that means for all of them");
     }
     agrees("stat-interval", || match number("/proc/sys/vm/stat_interval") {
         None => absent("proc/sys/vm/stat_interval"),
@@ -283,8 +284,7 @@ fn auditing() {
 fn another_user_gets_the_same_verdicts() {
     const NOBODY: u32 = 65_534;
     if shell("id -u").unwrap() != "0" {
-        eprintln!("skipped: only root may become another user");
-        return;
+        return skip("only root may become another user");
     }
     // The folder of the build may be closed to others. Another process writes the copy: a child that this one forks
     // meanwhile would hold it open for writing, and the copy could not be run.

@@ -2,12 +2,16 @@
 //! here by other means.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use skip::skip;
 
 struct Report(Value);
 
@@ -146,8 +150,7 @@ fn clock() {
 #[test]
 fn links_of_the_nics() {
     if has_rdma() {
-        std::eprintln!("skipped: written for machines without RDMA devices");
-        return;
+        return skip("written for machines without RDMA devices");
     }
     let report = Report::new();
     let netdevs = netdevs();
@@ -181,12 +184,10 @@ fn links_of_the_nics() {
 #[test]
 fn interrupt_moderation() {
     let Some(netdev) = netdevs().into_iter().next().filter(|_| !has_rdma()) else {
-        std::eprintln!("skipped: no network device with hardware, or one with RDMA");
-        return;
+        return skip("no network device with hardware, or one with RDMA");
     };
     let Ok(output) = Command::new("ethtool").args(["-c", &netdev]).output() else {
-        std::eprintln!("skipped: ethtool is not installed");
-        return;
+        return skip("ethtool is not installed");
     };
     let text = String::from_utf8(output.stdout).unwrap();
     let field = |name: &str| {

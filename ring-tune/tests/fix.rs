@@ -1,137 +1,26 @@
-//! `ring-tune fix` over the files of this machine, killed on the way, and over states that somebody else wrote.
-//!
-//! # Safety
-//!
-//! Between fork and exec the child calls `ptrace` and nothing else.
+//! `ring-tune fix` over the files of this machine, and over states that somebody else wrote.
 #![cfg(feature = "cli")]
-#![allow(unsafe_code)]
 
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
+#[path = "common/settings.rs"]
+#[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
+mod settings;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard};
+use std::path::Path;
+use std::process::Command;
 
 use laid_out::LaidOut;
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::ptrace;
-use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
-use serde_json::{Value, json};
-
-/// Settings that harm nobody for a moment, each with a value that a row finds bad.
-const BAD: &[(&str, &str)] = &[
-    ("sys/kernel/mm/ksm/run", "1"),
-    ("proc/sys/kernel/numa_balancing", "1"),
-    ("proc/sys/vm/swappiness", "61"),
-    ("proc/sys/vm/stat_interval", "1"),
-    ("sys/kernel/mm/transparent_hugepage/enabled", "always"),
-];
-
-static MACHINE: Mutex<()> = Mutex::new(());
-
-/// The settings of this machine, for one test at a time; they come back with its end.
-struct Settings {
-    before: Vec<(PathBuf, String)>,
-    _alone: MutexGuard<'static, ()>,
-}
-
-impl Settings {
-    /// Sets what is there to what a row finds bad; none where that is not permitted.
-    fn spoil() -> Option<Self> {
-        let alone = MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut this = Self { before: vec![], _alone: alone };
-        for (path, bad) in BAD {
-            let path = Path::new("/").join(path);
-            let Ok(text) = fs::read_to_string(&path) else { continue };
-            if fs::write(&path, bad).is_ok() {
-                this.before.push((path, setting(&text)));
-            }
-        }
-        if this.before.is_empty() {
-            eprintln!("skipped: no setting of the kernel may be written here");
-            return None;
-        }
-        Some(this)
-    }
-
-    fn texts(&self) -> Vec<String> {
-        self.before.iter().map(|(path, _)| fs::read_to_string(path).unwrap()).collect()
-    }
-
-    /// The rows that would change these files, and no others.
-    fn rows(&self) -> Vec<String> {
-        let is_ours = |path: &Value| {
-            let path = Path::new("/").join(path["path"].as_str().unwrap());
-            self.before.iter().any(|(known, _)| *known == path)
-        };
-        let report = json_of(&run(&["check", "--json"]));
-        let rows = report["findings"].as_array().unwrap().iter().filter(|row| {
-            let changes = row["changes"].as_array().unwrap();
-            matches!(row["verdict"].as_str(), Some("FAIL" | "WARN"))
-                && !changes.is_empty()
-                && changes.iter().all(is_ours)
-        });
-        let rows: Vec<String> = rows.map(|row| row["id"].as_str().unwrap().into()).collect();
-        assert!(!rows.is_empty(), "no row finds fault with {:?}", self.before);
-        rows
-    }
-}
-
-impl Drop for Settings {
-    fn drop(&mut self) {
-        for (path, before) in &self.before {
-            let _ = fs::write(path, before);
-        }
-    }
-}
-
-fn setting(text: &str) -> String {
-    let chosen = text.split('[').nth(1).and_then(|rest| rest.split(']').next());
-    chosen.unwrap_or(text).trim().into()
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
-    command.args(arguments);
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
-}
-
-/// `fix` with an action, with the state in a folder, for some rows.
-fn fix(action: &str, state: &Path, rows: &[String]) -> Command {
-    let mut command = command(&["fix", action, "--json", "--state"]);
-    command.arg(state);
-    for row in rows {
-        command.args(["--row", row]);
-    }
-    command
-}
-
-fn json_of(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into()
-}
-
-fn is_root() -> bool {
-    let is_root = nix::unistd::geteuid().is_root();
-    if !is_root {
-        eprintln!("skipped: this takes root");
-    }
-    is_root
-}
+use serde_json::json;
+use settings::{BAD, Settings, fix, is_root, json_of, run, saved, stderr};
+use skip::skip;
 
 fn verdicts(rows: &[String]) -> Vec<String> {
     let report = json_of(&run(&["check", "--json"]));
@@ -180,8 +69,7 @@ fn what_somebody_else_changed_is_left_alone() {
     folder.write("state/changed.json", saved);
     let state = folder.path().join("state");
     if fs::write(SWAPPINESS, "7").is_err() {
-        eprintln!("skipped: {SWAPPINESS} may not be written here");
-        return;
+        return skip(format!("{SWAPPINESS} may not be written here"));
     }
     let output = fix("--undo", &state, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -194,99 +82,6 @@ fn what_somebody_else_changed_is_left_alone() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(fs::read_to_string(SWAPPINESS).unwrap(), "60\n");
     assert!(fs::read_dir(&state).unwrap().next().is_none(), "nothing is left to undo");
-}
-
-#[test]
-fn a_kill_at_any_system_call_can_be_undone() {
-    let Some(settings) = is_root().then(Settings::spoil).flatten() else { return };
-    let folder = LaidOut::new();
-    let rows = settings.rows();
-    let before = settings.texts();
-    let kill = |action: &str, state: &Path, after: usize| {
-        let mut victim = fix(action, state, &rows);
-        victim.stdout(Stdio::null());
-        let is_through = killed_after(victim, after);
-        let output = fix("--undo", state, &[]).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{action}, call {after}: {output:?}");
-        assert_eq!(settings.texts(), before, "{action}, call {after}");
-        is_through
-    };
-    // The calls that change something are tried in the order in which they come, until there are no more.
-    for action in ["--apply", "--undo"] {
-        for after in 0.. {
-            let state = folder.path().join(format!("{action}{after}"));
-            if action == "--undo" {
-                let output = fix("--apply", &state, &rows).output().unwrap();
-                assert_eq!(output.status.code(), Some(0), "{output:?}");
-            }
-            if kill(action, &state, after) {
-                assert!(after > 5, "{action} made only {after} calls");
-                break;
-            }
-        }
-    }
-}
-
-/// Kills a process before the call with that number, of those that change files; returns whether it ended first.
-#[allow(
-    clippy::zombie_processes,
-    reason = "a process that ended was waited for as the traced one that it is"
-)]
-fn killed_after(mut command: Command, number: usize) -> bool {
-    let trace = || ptrace::traceme().map_err(Into::into);
-    // SAFETY: as the module's documentation says.
-    let command = unsafe { command.pre_exec(trace) };
-    let mut child = command.spawn().unwrap();
-    let pid = Pid::from_raw(child.id().try_into().unwrap());
-    assert!(matches!(waitpid(pid, None).unwrap(), WaitStatus::Stopped(_, Signal::SIGTRAP)));
-    ptrace::setoptions(pid, ptrace::Options::PTRACE_O_TRACESYSGOOD).unwrap();
-    let mut seen = 0;
-    let mut is_locked = false;
-    loop {
-        ptrace::syscall(pid, None).unwrap();
-        match waitpid(pid, None).unwrap() {
-            WaitStatus::PtraceSyscall(_) => {}
-            WaitStatus::Exited(..) => return true,
-            other => panic!("the child stopped with {other:?}"),
-        }
-        let info = ptrace::syscall_info(pid).unwrap();
-        if info.op != nix::libc::PTRACE_SYSCALL_INFO_ENTRY {
-            continue;
-        }
-        // SAFETY: the stop is that of an entry, which is what the union holds.
-        let call = i64::try_from(unsafe { info.u.entry }.nr).unwrap();
-        is_locked |= call == nix::libc::SYS_flock;
-        if is_locked && CHANGING.contains(&call) {
-            if seen == number {
-                break;
-            }
-            seen += 1;
-        }
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    false
-}
-
-const CHANGING: &[i64] = &[
-    nix::libc::SYS_write,
-    nix::libc::SYS_fsync,
-    nix::libc::SYS_openat,
-    nix::libc::SYS_openat2,
-    nix::libc::SYS_renameat,
-    nix::libc::SYS_renameat2,
-    nix::libc::SYS_unlinkat,
-    nix::libc::SYS_exit_group,
-];
-
-/// A state as `--apply` leaves it.
-fn saved(changed: &[(&str, &str, Option<&str>)]) -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let changed: Vec<Value> = changed
-        .iter()
-        .map(|(path, before, after)| json!({"row": "a", "path": path, "before": before, "after": after}))
-        .collect();
-    json!({"version": 1, "boot": boot.trim(), "changed": changed}).to_string()
 }
 
 #[test]

@@ -1,16 +1,24 @@
 //! `ring-tune jitter` beside disturbances that are known.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use ring_tune::{CpuSet, allowed_cpus, pin_to};
 use serde_json::Value;
+use skip::skip;
 
 /// What a machine needs that others keep busy, and no machine takes.
 const MINUTES: Duration = Duration::from_secs(180);
@@ -117,7 +125,7 @@ fn a_competitor_shows_as_gaps_of_its_length_and_is_named() {
         seen.push(counts);
     }
     assert!(seen.iter().all(|counts| counts[0] > QUIET), "without and with the competitor: {seen:?}");
-    eprintln!("SKIPPED the comparison: others keep CPU {cpu} busy, and make such gaps too: {seen:?}");
+    skip(format!("the comparison: others keep CPU {cpu} busy, and make such gaps too: {seen:?}"));
 }
 
 #[test]
@@ -207,6 +215,41 @@ fn a_signal_ends_it_with_the_report_until_then() {
         assert!((0.05..500.0).contains(&number(cpu, "seconds")), "{cpu}");
         assert!(number(cpu, "gaps") > 0.0, "not even a timer tick: {cpu}");
     }
+}
+
+#[test]
+fn a_signal_that_comes_twice_leaves_the_report_whole() {
+    let _alone = alone();
+    let child = spinning();
+    // As timeout(1) sends it, to the command and to its group, or an impatient person.
+    (0..3).for_each(|_| send("INT", &child));
+    assert_eq!(report(&child.wait_with_output().unwrap())["ended_early"], true);
+}
+
+#[test]
+fn a_thread_that_gets_no_cpu_keeps_nobody_from_ending_it() {
+    let _alone = alone();
+    let mut child = spinning();
+    let thread = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().flatten().find(|task| {
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("spin-"))
+    });
+    let thread = Pid::from_raw(thread.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    // Stopped alone: as if a task of a higher priority had its CPU for ever.
+    ptrace::seize(thread, ptrace::Options::empty()).unwrap();
+    ptrace::interrupt(thread).unwrap();
+    waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
+    let begin = Instant::now();
+    loop {
+        assert!(begin.elapsed() < MINUTES, "the signal does not end it");
+        send("INT", &child);
+        // The thread is this process's to bury, before the command can be.
+        let ended = waitpid(thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).unwrap();
+        if ended != WaitStatus::StillAlive {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! All threads of another process are pinned while it makes new ones.
+#![cfg(feature = "std")]
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
@@ -8,6 +9,9 @@ use std::{env, fs, thread};
 
 use ring_tune::{CpuSet, Errno, Error, allowed_cpus, pin_process};
 
+/// The variable that tells the other process of a test what it is.
+const IS_CHILD: &str = "RING_TUNE_CHILD";
+
 /// A process that goes with the test.
 struct Spawner(Child);
 
@@ -15,7 +19,7 @@ impl Spawner {
     /// Starts this executable again, and waits until threads come and go.
     fn start() -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "spawns_until_its_input_ends", "--ignored", "--nocapture"]);
+        command.args(["--exact", "child", "--ignored", "--nocapture"]).env(IS_CHILD, "1");
         let mut spawner = Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
         // Those that run tests are two, those that make others three.
         while spawner.threads().len() < 6 {
@@ -54,9 +58,14 @@ impl Drop for Spawner {
     }
 }
 
+/// Threads come and go in it until its input ends.
 #[test]
-#[ignore = "the process that the other tests pin"]
-fn spawns_until_its_input_ends() {
+#[ignore = "the other process of the tests in this file"]
+fn child() {
+    // Who asks for all that is ignored would wait for ever.
+    if env::var_os(IS_CHILD).is_none() {
+        return;
+    }
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -96,10 +105,31 @@ fn threads_that_come_meanwhile_do_not_escape() {
 
 #[test]
 fn a_process_that_is_not_there_is_an_error() {
-    // Above the largest number that Linux gives, 2^22.
-    let process = i32::MAX;
+    // The first above the largest number that Linux gives, 2^22; the others mean more than one process to kill(2).
+    for process in [i32::MAX, 0, -1, i32::MIN] {
+        let source = Errno(nix::libc::ENOENT);
+        assert_eq!(pin_process(process, &CpuSet::new()), Err(Error::ListThreads { process, source }));
+    }
+}
+
+#[test]
+fn a_process_that_waits_to_be_reaped_is_no_obstacle() {
+    let mut ended = Command::new("true").stdout(Stdio::null()).spawn().unwrap();
+    let number: i32 = ended.id().try_into().unwrap();
+    // proc_pid_stat(5): the state stands behind the name.
+    let is_zombie = || {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+    };
+    while !is_zombie() {
+        thread::yield_now();
+    }
+    let allowed = allowed_cpus().unwrap();
+    let pinned = pin_process(number, &CpuSet::only(allowed.iter().next().unwrap()).unwrap());
+    assert!(pinned == Ok(1), "{pinned:?}");
+    ended.wait().unwrap();
     let source = Errno(nix::libc::ENOENT);
-    assert_eq!(pin_process(process, &CpuSet::new()), Err(Error::ListThreads { process, source }));
+    assert_eq!(pin_process(number, &allowed), Err(Error::ListThreads { process: number, source }));
 }
 
 #[test]

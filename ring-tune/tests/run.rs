@@ -4,6 +4,8 @@
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod laid_out;
+#[path = "common/skip.rs"]
+mod skip;
 
 use core::time::Duration;
 use std::fs;
@@ -18,6 +20,7 @@ use laid_out::LaidOut;
 use nix::sys::resource::{Resource, getrlimit};
 use ring_tune::{Fifo, LatencyLimit, Topology, Tree, allowed_cpus, memory_policy};
 use serde_json::Value;
+use skip::skip;
 
 const RING_TUNE: &str = env!("CARGO_BIN_EXE_ring-tune");
 /// proc_pid_stat(5): SCHED_OTHER and SCHED_FIFO.
@@ -45,7 +48,7 @@ fn first_cpu() -> usize {
 /// Says why a part of a test is left out.
 fn is_there<T>(what: Result<T, ring_tune::Error>) -> bool {
     if let Err(error) = &what {
-        eprintln!("SKIPPED: {error}");
+        skip(error);
     }
     what.is_ok()
 }
@@ -147,7 +150,7 @@ fn cpus_priority_memory_and_latency_are_as_they_were_asked_for() {
         assert!(sleeper.holds_the_latency());
         assert!(loose.effective_us().unwrap() <= 3);
     } else {
-        eprintln!("SKIPPED: there is no /dev/cpu_dma_latency for this user");
+        skip("there is no /dev/cpu_dma_latency for this user");
     }
     sleeper.end("TERM");
 }
@@ -163,7 +166,7 @@ fn without_wishes_the_profile_decides() {
             let pair = pair.map_or(allowed, |pair| pair.into_iter().collect());
             assert_eq!(sleeper.cpus(), pair.to_string());
         } else {
-            eprintln!("SKIPPED: whether isolated CPUs can be had depends on the cpuset");
+            skip("whether isolated CPUs can be had depends on the cpuset");
         }
         assert_eq!(sleeper.policy(), [OTHER, 0], "nobody asked for more");
         if is_there(memory_policy()) && topology.nodes().len() == 1 {
@@ -190,7 +193,7 @@ fn without_privilege(command: &mut Command) -> bool {
     }
     let is_without = getrlimit(Resource::RLIMIT_RTPRIO).unwrap().0 == 0;
     if !is_without {
-        eprintln!("SKIPPED: RLIMIT_RTPRIO lets everybody have what this test wants to be refused");
+        skip("RLIMIT_RTPRIO lets everybody have what this test wants to be refused");
     }
     is_without
 }
@@ -281,7 +284,8 @@ fn a_command_that_cannot_be_executed_is_told_from_one_that_is_not_there() {
         (path(""), 126),
         (String::new(), 127),
     ] {
-        let output = ring_tune("", &[&command]).output().unwrap();
+        // A folder of PATH that this user may not enter would be a reason to say that it may not be executed; exec(3).
+        let output = ring_tune("", &[&command]).env("PATH", "/usr/bin:/bin").output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{command:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(&command));
     }

@@ -4,33 +4,25 @@
 //! compared with what /proc says of it, to the last one.
 #![cfg(feature = "cli")]
 
+#[path = "common/skip.rs"]
+mod skip;
+#[path = "common/watching.rs"]
+#[allow(dead_code, reason = "the tests of its ends use more of it")]
+mod watching;
+
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
-
-/// What a machine needs that others keep busy, and no machine takes.
-const MINUTES: Duration = Duration::from_secs(180);
-
-type Counters = BTreeMap<String, u64>;
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
-    command.arg("watch").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn watch(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
-}
+use skip::skip;
+use watching::{Counters, MINUTES, at_least, command, number_of_call, seconds, sum, tick, wait_for};
 
 /// A command that goes with the test, and what it tells.
 struct Ticks {
@@ -43,8 +35,12 @@ struct Ticks {
 
 impl Ticks {
     fn start(arguments: &[&str]) -> Self {
+        Self::of(&mut command(&[arguments, &["--every", "0.05"]].concat()))
+    }
+
+    fn of(command: &mut Command) -> Self {
         let begin = Instant::now();
-        let mut command = command(&[arguments, &["--every", "0.05"]].concat()).spawn().unwrap();
+        let mut command = command.spawn().unwrap();
         let lines = BufReader::new(command.stdout.take().unwrap());
         Self { command, lines, begin, covered: 0.0 }
     }
@@ -89,35 +85,6 @@ impl Drop for Ticks {
         let _ = self.command.kill();
         let _ = self.command.wait();
     }
-}
-
-fn tick(line: &str) -> Value {
-    assert!(line.starts_with(r#"{"report":"ring-tune watch","#), "{line:?}");
-    let tick: Value = serde_json::from_str(line).unwrap();
-    assert!(seconds(&tick) > 0.0, "{line}");
-    tick
-}
-
-fn seconds(tick: &Value) -> f64 {
-    tick["seconds"].as_f64().unwrap()
-}
-
-fn ticks(output: &Output) -> Vec<Value> {
-    assert!(output.status.success(), "{output:?}");
-    core::str::from_utf8(&output.stdout).unwrap().lines().map(tick).collect()
-}
-
-/// The counts of all ticks, summed by name.
-fn sum(ticks: &[Value], whose: &str, id: Option<u32>) -> Counters {
-    let mut sum = Counters::new();
-    for group in ticks.iter().flat_map(|tick| tick["watched"].as_array().unwrap()) {
-        if group["whose"] == whose && group["id"].as_u64() == id.map(u64::from) {
-            for (name, count) in group["counts"].as_object().unwrap() {
-                *sum.entry(name.clone()).or_default() += count.as_u64().unwrap();
-            }
-        }
-    }
-    sum
 }
 
 /// A thread that waits to be told, works, and waits again.
@@ -203,19 +170,6 @@ impl Worker<'_> {
     }
 }
 
-/// The system call in which a thread waits; none while it runs.
-fn number_of_call(path: &str) -> Option<libc::c_long> {
-    fs::read_to_string(path).unwrap().split_whitespace().next()?.parse().ok()
-}
-
-fn wait_for(is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < MINUTES, "it does not happen");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// What the command tells of a thread that does `work` and of its process, after it was compared with what /proc says.
 fn watched(work: impl Fn() + Send) -> (Counters, Counters, String) {
     Worker::beside(work, |worker| {
@@ -234,14 +188,10 @@ fn watched(work: impl Fn() + Send) -> (Counters, Counters, String) {
     })
 }
 
-fn at_least(counters: &Counters, name: &str, least: u64) {
-    assert!(counters.get(name).is_some_and(|count| *count >= least), "{name}: {counters:?}");
-}
-
 /// Where perf_event_open works, its counts are there too; else a note says why not.
 fn perf_at_least((process, notes): (&Counters, &str), name: &str, least: u64) {
     if notes.contains(name) {
-        eprintln!("SKIPPED: {notes}");
+        skip(notes);
     } else {
         at_least(process, &format!("perf {name}"), least);
     }
@@ -267,6 +217,40 @@ fn pages_that_are_touched_are_seen_to_fault() {
     let (thread, process, _) = watched(|| drop(core::hint::black_box(vec![1_u8; BYTES])));
     at_least(&thread, "minor_faults", (BYTES / page) as u64);
     at_least(&process, "minor_faults", thread["minor_faults"]);
+}
+
+/// The same, beside threads that would need more files than `ulimit` leaves.
+fn beside_many_threads(act: impl FnOnce(&mut Worker<'_>)) {
+    let (end, other) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            let mut other = other.try_clone().unwrap();
+            scope.spawn(move || other.read(&mut [0]));
+        }
+        // Goes before the scope waits for the threads, which it ends, whatever `act` does.
+        let _end = end;
+        Worker::beside(sleep_often, act);
+    });
+}
+
+#[test]
+fn counters_that_take_all_files_leave_some_to_read_by() {
+    beside_many_threads(|worker| {
+        let line = format!(
+            "ulimit -n 20; exec {} watch --json --every 0.05 --pid {}",
+            env!("CARGO_BIN_EXE_ring-tune"),
+            std::process::id()
+        );
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut ticks = Ticks::of(shell);
+        let mut told = vec![ticks.next()];
+        worker.work();
+        told.extend(ticks.until_now());
+        at_least(&sum(&told, "thread", Some(worker.id)), "voluntary_switches", 50);
+        let notes = ticks.notes();
+        assert!(notes.contains("too many files") || notes.contains("not permitted"), "{notes}");
+    });
 }
 
 /// Spins until something else has been run in its place so many times.
@@ -307,7 +291,7 @@ fn two_that_spin_on_one_cpu_are_seen_to_wait_for_each_other() {
     if fs::exists("/proc/self/schedstat").unwrap() {
         at_least(&thread, "run_queue_ns", 1_000_000);
     } else {
-        eprintln!("SKIPPED: this kernel has no /proc/PID/schedstat");
+        skip("this kernel has no /proc/PID/schedstat");
     }
 }
 
@@ -315,8 +299,7 @@ fn two_that_spin_on_one_cpu_are_seen_to_wait_for_each_other() {
 fn a_thread_that_is_sent_to_and_fro_is_seen_to_migrate() {
     let cpus: Vec<usize> = allowed_cpus().unwrap().iter().take(2).collect();
     let [one, other] = cpus[..] else {
-        eprintln!("SKIPPED: there is one CPU");
-        return;
+        return skip("there is one CPU");
     };
     let (thread, process, notes) = watched(|| {
         for _ in 0..20 {
@@ -327,7 +310,7 @@ fn a_thread_that_is_sent_to_and_fro_is_seen_to_migrate() {
     if fs::exists("/proc/self/sched").unwrap() {
         at_least(&thread, "migrations", 39);
     } else {
-        eprintln!("SKIPPED: this kernel has no /proc/PID/sched");
+        skip("this kernel has no /proc/PID/sched");
     }
     perf_at_least((&process, &notes), "migrations", 39);
 }
@@ -395,68 +378,6 @@ fn what_a_cpu_counts_agrees_with_what_is_read_around_it_and_within() {
 }
 
 #[test]
-fn as_many_ticks_as_are_asked_for() {
-    for count in ["1", "3"] {
-        let arguments = ["--every", "0.05", "--count", count, "--cpus", "0"];
-        let output = watch(&[&arguments[..], &["--json"]].concat());
-        assert_eq!(ticks(&output).len().to_string(), count);
-        let text = watch(&arguments);
-        let text = String::from_utf8(text.stdout).unwrap();
-        let times = text.lines().filter_map(|line| line.split_whitespace().next());
-        let times: BTreeSet<&str> = times.filter(|time| time.parse::<f64>().is_ok()).collect();
-        assert_eq!(times.len().to_string(), count, "{text}");
-    }
-}
-
-/// A process that ends when it is told, and not before.
-fn ending() -> Child {
-    Command::new("sh").args(["-c", "read line; sleep 0.05; read line"]).stdin(Stdio::piped()).spawn().unwrap()
-}
-
-#[test]
-fn the_end_of_a_process_ends_it_at_once_with_what_it_counted_last() {
-    let mut process = ending();
-    let pid = process.id();
-    // Longer than the test may take: the end comes with the end of the process, and not with a tick.
-    let mut watch = command(&["--pid", &pid.to_string(), "--json", "--every", "3600"]).spawn().unwrap();
-    // The last thing that the command does before the first tick is to wait for the process in ppoll(2).
-    let path = format!("/proc/{}/syscall", watch.id());
-    wait_for(|| number_of_call(&path) == Some(libc::SYS_ppoll));
-    process.stdin.take().unwrap().write_all(b"\n").unwrap();
-    // Nobody asks for the zombie before the command has ended, so that its counts are there to the end.
-    let begin = Instant::now();
-    while watch.try_wait().unwrap().is_none() {
-        assert!(begin.elapsed() < MINUTES);
-        thread::sleep(Duration::from_millis(5));
-    }
-    let told = ticks(&watch.wait_with_output().unwrap());
-    process.wait().unwrap();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0]["ended"], true);
-    // It has waited for its child, and has run.
-    let thread = sum(&told, "thread", Some(pid));
-    at_least(&thread, "voluntary_switches", 1);
-    at_least(&thread, "cpu_ns", 1);
-}
-
-#[test]
-fn people_are_told_that_the_process_has_ended() {
-    let mut process = ending();
-    let watch = command(&["--pid", &process.id().to_string(), "--every", "0.05"]).spawn().unwrap();
-    drop(process.stdin.take());
-    process.wait().unwrap();
-    let output = watch.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    if output.status.success() {
-        assert!(text.ends_with("the process has ended\n"), "{text}");
-    } else {
-        // It was over before the command had begun.
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(error.contains("there is no process") || error.contains("has ended already"), "{error}");
-    }
-}
-
-#[test]
 fn a_thread_may_call_itself_what_it_likes() {
     Worker::beside(sleep_often, |worker| {
         fs::write(worker.path("comm"), b"a\n\x1b[2J\xff) S 9").unwrap();
@@ -484,46 +405,22 @@ fn a_thread_may_call_itself_what_it_likes() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused() {
-    let thread = thread::spawn(thread::park);
-    let threads = fs::read_dir("/proc/self/task").unwrap();
-    let threads = threads.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let thread_id = threads.into_iter().find(|id| *id != std::process::id().to_string()).unwrap();
-    let mut zombie = ending();
-    drop(zombie.stdin.take());
-    let stat = format!("/proc/{}/stat", zombie.id());
-    wait_for(|| fs::read_to_string(&stat).unwrap().contains(") Z "));
-    let zombie_id = zombie.id().to_string();
-    for (arguments, text) in [
-        (&["--pid", "4194304"] as &[_], "there is no process 4194304"),
-        (&["--pid", "0"], "there is no process 0"),
-        (&["--pid", "4294967295"], "there is no process"),
-        (&["--pid", "x"], "invalid value"),
-        (&["--pid", &thread_id], "is a thread of process"),
-        (&["--pid", &zombie_id], "has ended already"),
-        (&["--cpus", "8191"], "online"),
-        (&["--device", "../../etc"], "no network interface"),
-        (&["--device", "a\x1b[2J"], r"no network interface or RDMA device a\u{1b}[2J"),
-        (&["--every", "nan"], "--every"),
-        (&["--every", "0"], "--every"),
-        (&["--every", "1e300"], "--every"),
-        (&["--count", "0"], "--count"),
-    ] {
-        let output = watch(arguments);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        assert!(output.stdout.is_empty(), "{output:?}");
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(error.contains(text), "{arguments:?}: {error}");
+fn a_stop_of_the_command_itself_is_one_long_tick() {
+    const STOPPED: Duration = Duration::from_millis(300);
+    let mut watch = Ticks::start(&["--json", "--cpus", "0"]);
+    watch.next();
+    let send = |signal: &str, id: u32| {
+        let line = format!("kill -{signal} {id}");
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    };
+    let id = watch.command.id();
+    send("STOP", id);
+    wait_for(|| fs::read_to_string(format!("/proc/{id}/status")).unwrap().contains("State:\tT"));
+    // The length of the tick to come.
+    thread::sleep(STOPPED);
+    send("CONT", id);
+    let began = Instant::now();
+    while seconds(&watch.next()) < STOPPED.as_secs_f64() {
+        assert!(began.elapsed() < MINUTES);
     }
-    zombie.wait().unwrap();
-    thread.thread().unpark();
-    thread.join().unwrap();
-}
-
-#[test]
-fn nobody_who_reads_on_is_no_error() {
-    let mut command = command(&["--every", "0.05"]).spawn().unwrap();
-    drop(command.stdout.take());
-    let output = command.wait_with_output().unwrap();
-    assert!(!String::from_utf8(output.stderr).unwrap().contains("error"));
 }

@@ -1,6 +1,7 @@
-use std::{eprintln, format, fs, string::String, thread, vec};
+use std::{format, fs, string::String, thread, vec};
 
 use super::*;
+use crate::skip::skip;
 
 /// What the kernel says of the mapping at this address, by another way than the one under test; numa(7).
 fn mapping(address: *const u8) -> String {
@@ -14,7 +15,7 @@ fn is_permitted() -> bool {
     match memory_policy() {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip(error);
             false
         }
     }

@@ -1,6 +1,7 @@
-use std::{eprintln, fs, string::String, thread, vec::Vec};
+use std::{fs, string::String, thread, vec::Vec};
 
 use super::*;
+use crate::skip::skip;
 
 /// Policy, real-time priority and nice value of the calling thread, by another way than the one under test:
 /// proc_pid_stat(5), fields 41, 40 and 19.
@@ -15,7 +16,7 @@ fn is_permitted() -> bool {
     match Fifo::begin(1) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: {error}");
+            skip(error);
             false
         }
     }

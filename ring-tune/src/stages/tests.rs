@@ -59,14 +59,14 @@ fn a_planted_step_is_reported_as_long_as_it_is() {
     let clock = Clock::new();
     let mut stages = Stages::new(clock, ["before", "planted", "after"]);
     let (mut within, mut around) = (Recorder::new(), Recorder::new());
-    let planted_ticks = (500.0 / clock.between_ns(0, 1_000_000) * 1e6) as u64;
+    let planted_ticks = 500.0 / clock.between_ns(0, 1_000_000) * 1e6;
     for _ in 0..20_000 {
         let mut operation = stages.begin();
         let before = clock.start();
         operation.passed(0);
         let start = clock.start();
         let mut now = start;
-        while now.saturating_sub(start) < planted_ticks {
+        while (now.saturating_sub(start) as f64) < planted_ticks {
             now = clock.stop();
         }
         operation.passed(1);

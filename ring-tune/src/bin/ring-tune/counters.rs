@@ -20,9 +20,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn count(&self, cpu: usize) -> u64 {
-        let place = self.counts.binary_search_by_key(&cpu, |(number, _)| *number);
-        place.ok().and_then(|place| self.counts.get(place)).map_or(0, |(_, count)| *count)
+    /// None for a CPU that was not online.
+    pub(crate) fn count(&self, cpu: usize) -> Option<u64> {
+        let place = self.counts.binary_search_by_key(&cpu, |(number, _)| *number).ok()?;
+        Some(self.counts[place].1)
     }
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn by_cpu(text: &str) -> Option<Vec<Source>> {
 }
 
 /// How much each source of `after` counted since `before` on the CPUs that are meant, those that counted nothing left
-/// out.
+/// out. One that is new counts from nothing, and a CPU that was not online counts nothing.
 pub(crate) fn since<'a>(
     before: &[Source],
     after: &'a [Source],
@@ -60,10 +61,11 @@ pub(crate) fn since<'a>(
     let counted = after.iter().filter_map(|source| {
         let earlier = earlier.get(source.name.as_str());
         let here = source.counts.iter().filter(|(cpu, _)| is_meant(*cpu));
-        let count = here.fold(0_u64, |sum, (cpu, count)| {
-            let earlier = earlier.map_or(0, |earlier| earlier.count(*cpu));
-            sum.saturating_add(count.saturating_sub(earlier))
+        let since = here.filter_map(|(cpu, count)| {
+            let earlier = earlier.map_or(Some(0), |earlier| earlier.count(*cpu))?;
+            Some(count.saturating_sub(earlier))
         });
+        let count = since.fold(0, u64::saturating_add);
         (count > 0).then_some((source, count))
     });
     counted.collect()

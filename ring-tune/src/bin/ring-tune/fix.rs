@@ -16,9 +16,11 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use crate::check::{Host, Target};
-use crate::say::{plain, say, say_json};
+use crate::say::{plain, say, say_json, word};
 use plan::Plan;
 use print::Format;
+
+const STATE: &str = "/var/lib/ring-tune";
 
 /// What to do about what the check finds.
 #[derive(Debug, clap::Args)]
@@ -56,7 +58,7 @@ pub(crate) struct Args {
     force: bool,
 
     /// Where the old values are kept
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/ring-tune")]
+    #[arg(long, value_name = "DIR", default_value = STATE)]
     state: PathBuf,
 
     /// One JSON object
@@ -68,14 +70,12 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     let is_live = args.target.root.is_none();
     ensure!(is_live || !(args.apply || args.undo), "--root is a copy of a machine: only --print is possible");
     if args.undo {
-        let done = undo::run(args)?;
-        return tell(args, "undo", &done, &[]);
+        return tell(args, "undo", undo::run(args)?, &[]);
     }
     let plan = Plan::of(&Host::look(&args.target)?, &args.row)?;
     if args.apply {
-        let done = apply::run(&plan, &args.state)?;
         let by_hand: Vec<_> = plan.by_hand().map(|finding| finding.row.id).collect();
-        return tell(args, "apply", &done, &by_hand);
+        return tell(args, "apply", apply::run(&plan, &args.state)?, &by_hand);
     }
     if args.json {
         say_json(&print::json(&plan))?;
@@ -98,6 +98,16 @@ struct Done {
     what: String,
 }
 
+/// What became of all of them.
+#[derive(Debug)]
+struct Outcome {
+    done: Vec<Done>,
+    /// Whether there is something that can be undone.
+    is_left: bool,
+    /// Whether the disk has it.
+    noted: anyhow::Result<()>,
+}
+
 /// What a reader of JSON gets.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
@@ -107,7 +117,9 @@ struct Told<'a> {
     by_hand: &'a [&'static str],
 }
 
-fn tell(args: &Args, action: &'static str, files: &[Done], by_hand: &[&'static str]) -> crate::Result {
+/// That the disk has not taken it is said last, after what was done.
+fn tell(args: &Args, action: &'static str, outcome: Outcome, by_hand: &[&'static str]) -> crate::Result {
+    let files = &outcome.done;
     if args.json {
         say_json(&Told { report: "ring-tune fix", action, files, by_hand })?;
     } else {
@@ -122,13 +134,19 @@ fn tell(args: &Args, action: &'static str, files: &[Done], by_hand: &[&'static s
         }
         if files.is_empty() {
             say(format_args!("no file to {}\n", if action == "undo" { "restore" } else { "write" }))?;
-        } else if action == "apply" {
-            say(format_args!("`ring-tune fix --undo` writes the old values back\n"))?;
+        } else if action == "apply" && outcome.is_left {
+            let is_usual = args.state.as_os_str() == STATE;
+            let state = match is_usual {
+                true => String::new(),
+                false => format!(" --state {}", word(&args.state.to_string_lossy())),
+            };
+            say(format_args!("`ring-tune fix --undo{}` writes the old values back\n", plain(&state)))?;
         }
         if !by_hand.is_empty() {
             say(format_args!("no file mends {}: see `ring-tune fix --print`\n", by_hand.join(", ")))?;
         }
     }
+    outcome.noted?;
     Ok(status(by_hand.is_empty() && files.iter().all(|done| done.is_done)))
 }
 

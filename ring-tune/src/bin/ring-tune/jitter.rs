@@ -31,7 +31,8 @@ const LONGEST_SECONDS: f64 = 7.0 * 86_400.0;
 A thread on each CPU does nothing but read the clock. Two readings further apart than the threshold are a gap: \
 something else had the CPU.
 
-After each gap the thread asks the kernel what it counted for the thread, so these causes are of that very gap:
+After each gap, and after what is almost one, the thread asks the kernel what it counted for the thread, so these \
+causes are of that very gap:
   context switch   another task ran (switches of this thread)
   page fault       the kernel mapped memory for the thread
   neither          an interrupt, the hypervisor or the firmware; the thread itself cannot tell
@@ -39,14 +40,15 @@ Interrupts, softirqs, steal, pressure and the tasks that ran on the CPU are coun
 beside the gaps as likely causes. A task that ended meanwhile, or that was last on another CPU, is not among them.
 
 The thread is scheduled like any other. `ring-tune run --profile spin -- ring-tune jitter` measures what a command \
-under that profile gets. Ctrl-C ends early, with the report of the time until then.")]
+under that profile gets. Ctrl-C ends early, with the report of the time until then; where a thread does not get its \
+CPU to end, another one ends it without.")]
 pub(crate) struct Args {
     /// The CPUs to spin on, as in 2,3 or 4-7; if none are named, the isolated ones, or else all but the first
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
 
     /// For how long
-    #[arg(long, value_name = "N", default_value_t = 5.0)]
+    #[arg(long, value_name = "N", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
 
     /// Shorter gaps are not recorded; if not named, 10 steps of the loop, and 1,000 at least

@@ -15,6 +15,9 @@ mod laid_out;
 mod line;
 mod run;
 mod say;
+#[cfg(test)]
+#[path = "../../../tests/common/skip.rs"]
+mod skip;
 mod snapshot;
 mod topology;
 mod watch;

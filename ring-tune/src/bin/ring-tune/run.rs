@@ -100,19 +100,23 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
     let plan = Plan::of(args, &tree, &topology, &reachable_cpus(&topology)?)?;
     let missing = apply(&plan);
-    let starts = !(args.dry_run || args.strict && !missing.is_empty());
+    let is_refused = args.strict && !(missing.is_empty() && plan.unknown_node.is_none());
+    let starts = !(args.dry_run || is_refused);
 
     let report = Report::of(&plan, &missing, &args.command, starts);
     match (args.json, args.dry_run) {
         (true, true) => say_json(&report)?,
         (true, false) => warn(format_args!("{}\n", serde_json::to_string(&report)?)),
         (false, true) => say(format_args!("{}", report.text()))?,
-        (false, false) => missing.iter().for_each(|error| warn(format_args!("ring-tune: {error}\n"))),
+        (false, false) => {
+            missing.iter().for_each(|error| warn(format_args!("ring-tune: {error}\n")));
+            plan.unknown_node.iter().for_each(|error| warn(format_args!("ring-tune: {error}\n")));
+        }
     }
     if starts {
         return Ok(become_command(&args.command));
     }
-    if args.strict && !missing.is_empty() {
+    if is_refused {
         if !args.dry_run {
             warn(format_args!("ring-tune: not started, since --strict asks for all of it\n"));
         }

@@ -4,13 +4,12 @@ mod copy;
 mod secrets;
 
 use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use ring_tune::Tree;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::say::{plain, say, warn};
 use copy::Copy;
@@ -19,7 +18,9 @@ use copy::Copy;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The archive holds what the kernel says of CPUs, memory and devices. Environments and command lines of processes, names \
-of hosts, addresses, and parameters of the kernel's command line that no row asks for are left out. To look at it:
+of hosts, addresses, and parameters of the kernel's command line that no row asks for are left out; names of \
+devices are kept, and some network interfaces are named by their address. What is measured is not saved: the row \
+spin-gaps says so. To look at it:
 
   mkdir host && tar -xf FILE -C host && ring-tune check --root host")]
 pub(crate) struct Args {
@@ -54,32 +55,24 @@ pub(crate) fn run(args: &Args) -> crate::Result {
             say(format_args!("{}\n", plain(path)))?;
         }
     }
-    let archive = copy.archive().context("cannot make the archive")?;
     if to_stdout {
-        let mut out = io::stdout().lock();
-        out.write_all(&archive).and_then(|()| out.flush())?;
+        copy.archive(io::stdout().lock())?;
     } else {
-        write(&args.file, &archive).with_context(|| format!("cannot write {}", args.file.display()))?;
-        let size = archive.len().div_ceil(1 << 10);
+        let bytes =
+            write(&copy, &args.file).with_context(|| format!("cannot write {}", args.file.display()))?;
+        let size = bytes.div_ceil(1 << 10);
         warn(format_args!("{} files, {size} KiB: {}\n", copy.paths().count(), args.file.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The archive appears as a whole or not at all, and replaces no other file.
-fn write(path: &Path, archive: &[u8]) -> anyhow::Result<()> {
-    let mut next = path.as_os_str().to_owned();
-    next.push(".ring-tune-next");
-    let next = PathBuf::from(next);
-    // What an earlier run left when it was killed.
-    let _ = std::fs::remove_file(&next);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&next)?;
-    let result = file
-        .write_all(archive)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| Ok(renameat_with(CWD, &next, CWD, path, RenameFlags::NOREPLACE)?));
+/// A new file, its length in bytes; none is left where it could not be written to its end. That it is new is the
+/// kernel's to tell: no other file system call says so on all file systems, and for two at once.
+fn write(copy: &Copy<'_>, path: &Path) -> io::Result<u64> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let result = copy.archive(&file).and_then(|()| file.sync_all()).and_then(|()| file.metadata());
     if result.is_err() {
-        let _ = std::fs::remove_file(&next);
+        let _ = std::fs::remove_file(path);
     }
-    Ok(result?)
+    Ok(result?.len())
 }

@@ -31,7 +31,8 @@ use text::Table;
 Each tick shows what has changed, a line each; what stands still is left out. Of a CPU the most frequent interrupts are \
 shown, and the rest is summed; --json tells all. Counts are those since the tick before, rates are over the time that \
 has really gone by. A thread that begins and ends between two ticks is counted for the process alone. What this machine \
-does not count is told once, at the beginning. Ends with the process, or after --count ticks.")]
+does not count is told once, at the beginning, and a device that goes when it goes. Ends with the process, or after \
+--count ticks; Ctrl-C ends it as it ends any command.")]
 pub(crate) struct Args {
     /// A process and its threads: switches, migrations, faults, time on a CPU and waiting for one, cache misses
     #[arg(long)]
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     device: Vec<String>,
 
     /// Seconds between two ticks
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, allow_negative_numbers = true)]
     every: f64,
 
     /// End after so many ticks
@@ -98,11 +99,15 @@ pub(crate) fn run(args: &Args) -> crate::Result {
         let has_ended = watched.wait(due);
         let after = watched.moment();
         let changed = after.counts.since(&before.counts);
+        for device in after.counts.devices_gone(&before.counts) {
+            warn(format_args!("note: {} has gone\n", plain(device)));
+        }
         let seconds = (after.at - before.at).as_secs_f64();
         if args.json {
             let watched = changed.iter().map(Object::of).collect();
             let tick = Tick { report: "ring-tune watch", seconds, ended: has_ended, watched };
-            say(format_args!("{}\n", serde_json::to_string(&tick)?))?;
+            // In one piece, since whoever ends the command may do so at any time.
+            say(format_args!("{}", serde_json::to_string(&tick)? + "\n"))?;
         } else {
             say(format_args!("{}", table.tick((after.at - begin).as_secs_f64(), seconds, &changed)))?;
         }

@@ -24,7 +24,7 @@ pub(crate) const COUNTERS: &[&str] = &[
 /// Long enough for rare events to show now and then, short enough for a command that people wait for.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(150);
 
-/// What the first sample may take in memory: far more than machines have, and an end for trees that are none.
+/// More than the counters of the largest machines, less than what a hostile tree could have this process hold.
 const MOST_BYTES: usize = 256 << 20;
 
 /// Where a saved tree keeps its first sample.
@@ -55,16 +55,17 @@ impl Earlier {
             When::Saved(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
         };
         let mut texts = BTreeMap::new();
-        let mut bytes = 0_usize;
+        let mut bytes = 0;
         // A live machine has no such files, and is asked below.
         for pattern in COUNTERS.iter().chain(asked::COUNTERS) {
             for path in tree.find(&format!("{folder}{pattern}")).unwrap_or_default() {
-                let text = match bytes {
-                    ..MOST_BYTES => tree.text(&path),
-                    _ => Err(Unread::strange(&path, "stands behind 256 MiB of other counters")),
-                };
-                bytes = bytes.saturating_add(text.as_ref().map_or(0, String::len));
-                texts.insert(path.strip_prefix(&folder).unwrap_or(&path).to_owned(), text);
+                let mut text = tree.text(&path);
+                bytes += text.as_ref().map_or(0, String::len);
+                if bytes > MOST_BYTES {
+                    text = Err(Unread::strange(&path, "is one of more counters than any machine has"));
+                }
+                let path = path.strip_prefix(&folder).unwrap_or(&path);
+                texts.insert(path.to_owned(), text);
             }
         }
         if tree.is_live() {

@@ -92,10 +92,19 @@ impl Host {
     }
 }
 
-/// The isolated CPUs are kept out of a shell's affinity, and are the ones that are meant all the same.
+/// The isolated CPUs are kept out of a shell's affinity, and are the ones that are meant all the same. Who has saved a
+/// tree had an affinity too.
 fn chosen(tree: &Tree, topology: &Topology) -> anyhow::Result<CpuSet> {
-    let allowed =
-        if tree.is_live() { allowed_cpus()?.union(topology.isolated()) } else { topology.online().clone() };
+    let online = topology.online();
+    let allowed = if tree.is_live() {
+        allowed_cpus()?
+    } else {
+        let status = tree.text("proc/self/status").unwrap_or_default();
+        let allowed = field(&status, "Cpus_allowed_list").and_then(|list| list.parse::<CpuSet>().ok());
+        let allowed = allowed.map(|allowed| allowed.intersection(online));
+        allowed.filter(|allowed| !allowed.is_empty()).unwrap_or_else(|| online.clone())
+    };
+    let allowed = allowed.union(topology.isolated());
     Ok(match topology.best_pair(&allowed, None) {
         Some(pair) => pair.into_iter().collect(),
         None => allowed,

@@ -12,7 +12,8 @@ ERR:          3
 fn interrupts_are_counted_by_cpu() {
     let sources = by_cpu(INTERRUPTS).unwrap();
     assert_eq!(sources.len(), 3, "ERR is of no CPU");
-    assert_eq!((sources[1].name.as_str(), sources[1].count(2), sources[1].count(1)), ("24", 99_999_999, 0));
+    let counts = [1, 2].map(|cpu| sources[1].count(cpu));
+    assert_eq!((sources[1].name.as_str(), counts), ("24", [None, Some(99_999_999)]));
     assert_eq!(sources[1].what, "PCI-MSI-0000:01:00.0 0-edge mlx5_comp0@pci:0000:01:00.0");
     assert_eq!(by_cpu("nonsense\n1: 2"), None);
     assert_eq!(by_cpu(""), None);
@@ -21,9 +22,21 @@ fn interrupts_are_counted_by_cpu() {
     assert_eq!(counted.len(), 1);
     assert_eq!((counted[0].0.name.as_str(), counted[0].1), ("LOC", 3));
     assert_eq!(since(&sources, &later, |cpu| cpu == 0), []);
-    let later = by_cpu(&INTERRUPTS.replace("345         67", "346         70")).unwrap();
-    let counted = since(&sources, &later, |_| true);
+    let both = by_cpu(&INTERRUPTS.replace("345         67", "346         70")).unwrap();
+    let counted = since(&sources, &both, |_| true);
     assert_eq!(counted.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [4], "of both CPUs");
+    let new = by_cpu(&format!("{INTERRUPTS} 25:  0  4  PCI-MSI\n")).unwrap();
+    assert_eq!(
+        since(&sources, &new, |cpu| cpu == 2).iter().map(|(_, count)| count).collect::<Vec<_>>(),
+        [&4]
+    );
+    let offline = by_cpu("CPU0\n24: 1\nLOC: 345\n").unwrap();
+    assert_eq!(
+        since(&offline, &sources, |cpu| cpu == 2),
+        [],
+        "all since the start of the machine is not since then"
+    );
+    assert_eq!(since(&later, &sources, |cpu| cpu == 2), [], "back");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::facts::{Fact, Figure, Item};
+use super::kinds::BETWEEN_RUNS;
 use super::load::{Kind, Loaded};
 
 /// The items of two reports, each in one of the lists.
@@ -25,7 +26,9 @@ pub(super) struct Comparison {
     pub(super) not_judged: Vec<Pair>,
     pub(super) appeared: Vec<Single>,
     pub(super) went: Vec<Single>,
-    /// How many are the same, but for noise.
+    /// Figures that are judged, and the same but for noise.
+    pub(super) same: Vec<Pair>,
+    /// How many are the same, figures but for noise.
     pub(super) unchanged: usize,
 }
 
@@ -77,6 +80,7 @@ impl Comparison {
             not_judged: vec![],
             appeared: vec![],
             went: vec![],
+            same: vec![],
             unchanged: 0,
         };
         let mut later: BTreeMap<&str, &Fact> =
@@ -93,12 +97,15 @@ impl Comparison {
     }
 
     fn add(&mut self, before: &Item, after: &Fact) {
-        let list = match judge(&before.fact, after) {
+        let outcome = judge(&before.fact, after);
+        self.unchanged += usize::from(outcome == Outcome::Unchanged);
+        let list = match outcome {
             Outcome::Worse => &mut self.worse,
             Outcome::Better => &mut self.better,
             Outcome::Changed => &mut self.changed,
             Outcome::NotJudged => &mut self.not_judged,
-            Outcome::Unchanged => return self.unchanged += 1,
+            Outcome::Unchanged if before.fact.is_judged() => &mut self.same,
+            Outcome::Unchanged => return,
         };
         list.push(Pair {
             what: before.what.clone(),
@@ -155,13 +162,12 @@ fn badness(verdict: &str) -> Option<u8> {
 }
 
 fn judge_figures(before: &Figure, after: &Figure) -> Outcome {
-    if before.value == after.value {
-        return Outcome::Unchanged;
+    let noise = before.noise.zip(after.noise).map(|(one, other)| one.max(other));
+    let largest = before.value.abs().max(after.value.abs());
+    let is_large = (after.value - before.value).abs() > noise.unwrap_or(BETWEEN_RUNS) * largest;
+    if noise.is_none() {
+        return if is_large { Outcome::NotJudged } else { Outcome::Unchanged };
     }
-    let Some(noise) = before.noise.zip(after.noise).map(|(one, other)| one.max(other)) else {
-        return Outcome::NotJudged;
-    };
-    let is_large = (after.value - before.value).abs() > noise * before.value.abs().max(after.value.abs());
     if !is_large || !before.excludes(after.value) || !after.excludes(before.value) {
         Outcome::Unchanged
     } else if after.value > before.value {

@@ -24,6 +24,28 @@ pub(super) enum Fact {
     },
 }
 
+impl Fact {
+    pub(super) fn verdict(&self) -> Option<&str> {
+        match self {
+            Self::Verdict { verdict, .. } => Some(verdict),
+            Self::Figure(_) | Self::Text { .. } => None,
+        }
+    }
+
+    /// Whether it is a figure of which less is better, and not one that is only shown.
+    pub(super) fn is_judged(&self) -> bool {
+        matches!(self, Self::Figure(Figure { noise: Some(_), .. }))
+    }
+
+    /// Without what goes beyond the point.
+    pub(super) fn short(&self) -> String {
+        match self {
+            Self::Figure(figure) => figure.value.to_string(),
+            Self::Verdict { verdict: text, .. } | Self::Text { text } => text.clone(),
+        }
+    }
+}
+
 /// A figure of which less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Figure {
@@ -44,14 +66,19 @@ impl Figure {
         Self { value, low: value, high: value, unit, noise: None }
     }
 
+    /// A figure with the spread that its report tells.
+    pub(super) fn spread(value: f64, low: f64, high: f64, unit: &'static str, noise: f64) -> Self {
+        Self { value, low: low.min(value), high: high.max(value), unit, noise: Some(noise) }
+    }
+
     /// A figure whose report tells no spread.
     pub(super) fn bare(value: f64, unit: &'static str, noise: f64) -> Self {
         Self { noise: Some(noise), ..Self::shown(value, unit) }
     }
 
-    /// A figure with the spread that its report tells.
-    pub(super) fn spread(value: f64, low: f64, high: f64, unit: &'static str, noise: f64) -> Self {
-        Self { value, low: low.min(value), high: high.max(value), unit, noise: Some(noise) }
+    /// The same, judged only where this is so.
+    pub(super) fn judged_if(self, is_so: bool) -> Self {
+        Self { noise: self.noise.filter(|_| is_so), ..self }
     }
 
     pub(super) fn named(self, what: impl Into<String>) -> Item {

@@ -7,7 +7,14 @@ use super::facts::{Fact, Figure, Item};
 
 /// Two runs of one program on one machine differ by so much though each agrees with itself: its pages lie elsewhere,
 /// and its clock was calibrated anew.
-const BETWEEN_RUNS: f64 = 0.05;
+pub(super) const BETWEEN_RUNS: f64 = 0.05;
+
+/// Of a figure that comes without a spread, all that a single run can differ by from the next on a shared machine.
+const WITHOUT_SPREAD: f64 = 0.25;
+
+/// Of two runs that differ by chance alone, one figure in twenty lies outside of what five rounds had, and one in five
+/// outside of what three had.
+const LEAST_ROUNDS: f64 = 5.0;
 
 /// Gaps come in bursts, whose number differs more than the gaps within them tell.
 const BETWEEN_WINDOWS: f64 = 0.10;
@@ -37,17 +44,24 @@ fn gaps(cpu: &Value) -> Option<Vec<Item>> {
     let name = cpu.get("cpu")?.as_u64()?;
     let seconds = figure("seconds").filter(|&seconds| seconds > 0.0)?;
     let gaps = figure("gaps")?;
+    let lost_share = figure("lost_share")?;
+    let end = |name: &str, end| number(cpu, &format!("{name}_{end}"));
     // The tenths of the time wander more than the whole, so their spread leaves room for what is chance.
-    let spread = |value, name: &str, unit, scale: f64| {
-        let end = |end| number(cpu, &format!("{name}_{end}")).map(|end| end * scale);
-        match (end("min"), end("max")) {
-            (Some(low), Some(high)) => Figure::spread(value, low, high, unit, BETWEEN_WINDOWS),
-            // It ended too early to have any.
-            _ => Figure::shown(value, unit),
+    let has_stayed = cpu.get("has_stayed") != Some(&Value::Bool(false));
+    let spread = |value, low: Option<f64>, high: Option<f64>, unit| match (low, high) {
+        (Some(low), Some(high)) => {
+            Figure::spread(value, low, high, unit, BETWEEN_WINDOWS).judged_if(has_stayed)
         }
+        // It ended too early to have any.
+        _ => Figure::shown(value, unit),
     };
-    let rate = spread(gaps / seconds, "gaps_per_second", "a second", 1.0);
-    let lost = spread(figure("lost_share")? * 100.0, "lost_share", "%", 100.0);
+    // A thread that runs less meets fewer gaps, which is nothing good: they are counted by the time that it ran.
+    let ran = |lost: f64| (1.0 - lost).clamp(0.01, 1.0);
+    let by_time_run = |limit| Some(end("gaps_per_second", limit)? / ran(end("lost_share", limit)?));
+    let rate = gaps / seconds / ran(lost_share);
+    let rate = spread(rate, by_time_run("min"), by_time_run("max"), "a second of running");
+    let percent = |limit| Some(end("lost_share", limit)? * 100.0);
+    let lost = spread(lost_share * 100.0, percent("min"), percent("max"), "%");
     let mut items =
         vec![rate.named(format!("gaps on CPU {name}")), lost.named(format!("time lost on CPU {name}"))];
     for (field, what) in [("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max")] {
@@ -59,12 +73,13 @@ fn gaps(cpu: &Value) -> Option<Vec<Item>> {
 
 /// The way between each pair of CPUs.
 pub(super) fn topology(report: &Value) -> anyhow::Result<Vec<Item>> {
+    let are_enough = are_enough_rounds(report);
     let item = |pair: &Value| {
         let way = pair.get("one_way_ns")?;
         let p50 = number(way, "p50")?;
         let [low, high] = ["min", "max"].map(|name| number(way, name).unwrap_or(p50));
         let ends = (pair.get("from")?.as_u64()?, pair.get("to")?.as_u64()?);
-        let figure = Figure::spread(p50, low, high, "ns", BETWEEN_RUNS);
+        let figure = Figure::spread(p50, low, high, "ns", BETWEEN_RUNS).judged_if(are_enough);
         Some(figure.named(format!("CPU {} to CPU {}", ends.0, ends.1)))
     };
     let pairs = list(report, "pairs")?.iter();
@@ -75,13 +90,14 @@ pub(super) fn topology(report: &Value) -> anyhow::Result<Vec<Item>> {
 pub(super) fn bench(report: &Value) -> anyhow::Result<Vec<Item>> {
     let items = |row: &Value| {
         let name = format!("{}/{}", row.get("suite")?.as_str()?, row.get("case")?.as_str()?);
+        let are_enough = are_enough_rounds(row);
         let ratio = number(row, "ratio_to_floor").map(|ratio| {
             let [low, high] = ["ratio_min", "ratio_max"].map(|name| number(row, name).unwrap_or(ratio));
-            Figure::spread(ratio, low, high, "of the floor", BETWEEN_RUNS)
+            Figure::spread(ratio, low, high, "of the floor", BETWEEN_RUNS).judged_if(are_enough)
         });
         let median = number(row, "p50").map(|p50| match ratio {
             Some(_) => Figure::shown(p50, "ns"),
-            None => Figure::bare(p50, "ns", BETWEEN_RUNS),
+            None => Figure::bare(p50, "ns", WITHOUT_SPREAD).judged_if(are_enough),
         });
         let mut items = vec![];
         items.extend(ratio.map(|ratio| ratio.named(&name)));
@@ -131,11 +147,15 @@ fn of_clock(path: &str, value: f64) -> Item {
     let figure = if path.contains("negative") {
         Figure::bare(value, unit, 0.0)
     } else if !unit.is_empty() && (path.contains("cost") || path.contains("p50")) {
-        Figure::bare(value, unit, BETWEEN_RUNS)
+        Figure::bare(value, unit, WITHOUT_SPREAD)
     } else {
         Figure::shown(value, unit)
     };
     figure.named(path)
+}
+
+fn are_enough_rounds(told: &Value) -> bool {
+    number(told, "rounds").is_some_and(|rounds| rounds >= LEAST_ROUNDS)
 }
 
 fn list<'a>(report: &'a Value, name: &str) -> anyhow::Result<&'a Vec<Value>> {

@@ -6,6 +6,8 @@ use super::compare::{Comparison, Pair, Single};
 use super::facts::{Fact, Figure};
 use crate::say::plain;
 
+const A_SCREEN: usize = 20;
+
 pub(super) fn of(comparison: &Comparison) -> String {
     let mut text = format!("{}: {}, then {}\n", comparison.kind, comparison.before, comparison.after);
     if !comparison.conditions.is_empty() {
@@ -24,15 +26,20 @@ pub(super) fn of(comparison: &Comparison) -> String {
     pairs(&mut text, "worse", &comparison.worse);
     pairs(&mut text, "better", &comparison.better);
     pairs(&mut text, "changed, neither better nor worse", &comparison.changed);
-    pairs(&mut text, "differs, not judged", &comparison.not_judged);
+    // A large machine has thousands of pairs of CPUs.
+    if comparison.same.len() <= A_SCREEN {
+        pairs(&mut text, "the same, but for noise", &comparison.same);
+    }
+    pairs(&mut text, "differs, not judged: --help says why", &comparison.not_judged);
     singles(&mut text, "appeared", &comparison.appeared);
     singles(&mut text, "went", &comparison.went);
     let _ = writeln!(
         text,
-        "\n{} worse, {} better, {} unchanged",
+        "\n{} worse, {} better, {} unchanged, {} not judged",
         comparison.worse.len(),
         comparison.better.len(),
-        comparison.unchanged
+        comparison.unchanged,
+        comparison.not_judged.len()
     );
     text
 }

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+
+use super::kernel_file::Failure;
 use super::plan::{Plan, Step};
 use super::state::{Changed, Folder, State};
-use super::{Done, kernel_file, setting};
+use super::{Done, Outcome, kernel_file, setting};
 use crate::say::plain;
 
 /// Writes what the plan says, once the disk holds what was there before.
-pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Vec<Done>> {
+pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Outcome> {
     if plan.steps.is_empty() {
-        return Ok(vec![]);
+        return Ok(Outcome { done: vec![], is_left: false, noted: Ok(()) });
     }
     if !rustix::process::geteuid().is_root() {
         let needs: Vec<String> =
@@ -32,15 +35,24 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Vec<Done>> {
         }
     }
     folder.save(&state)?;
-    for (step, before) in begun {
-        done.push(write(step, before, &mut state));
+    let written = begun.into_iter().map(|(step, before)| {
+        let written = kernel_file::write(&step.path, &step.value);
+        (step, before, written)
+    });
+    // Read once all are written: one file may change another.
+    let written: Vec<_> = written.collect();
+    for (step, before, written) in written {
+        done.push(read_back(step, before, written, &mut state));
     }
     // What was not changed after all needs no undoing.
     state
         .changed
         .retain(|changed| changed.after.as_ref().is_none_or(|after| !setting::same(after, &changed.before)));
-    folder.save(&state)?;
-    Ok(done)
+    let noted = folder.save(&state).context(
+        "the files were written all the same, and can be undone: what `--undo` does not know any more is whether \
+         somebody else changes them from now on",
+    );
+    Ok(Outcome { done, is_left: !state.changed.is_empty(), noted })
 }
 
 enum Begun {
@@ -76,8 +88,7 @@ fn begin(step: &Step, state: &mut State) -> Begun {
     Begun::Ready(before)
 }
 
-fn write(step: &Step, before: String, state: &mut State) -> Done {
-    let written = kernel_file::write(&step.path, &step.value);
+fn read_back(step: &Step, before: String, written: Result<(), Failure>, state: &mut State) -> Done {
     let after = kernel_file::read(&step.path).map(|text| setting::of(&text).to_owned());
     if let Some(changed) = state.changed.iter_mut().find(|changed| changed.path == step.path) {
         changed.after = after.as_ref().ok().cloned();

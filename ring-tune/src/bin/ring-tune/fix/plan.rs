@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::command_line;
 use crate::check::{Finding, Host, Row, Verdict};
+use crate::say::plain;
 
 /// All that is to be done.
 #[derive(Debug)]
@@ -42,10 +43,7 @@ pub(super) struct Device {
 impl Plan {
     /// The rows named, or all that fail or warn.
     pub(super) fn of(host: &Host, rows: &[String]) -> anyhow::Result<Self> {
-        for id in rows {
-            let ids = || Row::all().map(|row| row.id).collect::<Vec<_>>().join(", ");
-            ensure!(Row::all().any(|row| row.id == id), "--row {id}: there is no such row, but {}", ids());
-        }
+        are_known(rows, |_| false)?;
         let asked = |row: &&Row| rows.is_empty() || rows.iter().any(|id| row.id == id);
         let found = Row::all().filter(asked).map(|row| row.find(host));
         let findings: Vec<Finding> = found.filter(|finding| is_to_mend(finding, rows)).collect();
@@ -73,6 +71,20 @@ impl Plan {
     pub(super) fn by_hand(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.judged.changes.is_empty())
     }
+}
+
+/// Whether the rows are those of a check, or others that are known for another reason.
+pub(super) fn are_known(rows: &[String], is_known: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+    for id in rows {
+        let ids = || Row::all().map(|row| row.id).collect::<Vec<_>>().join(", ");
+        ensure!(
+            Row::all().any(|row| row.id == id) || is_known(id),
+            "--row {}: there is no such row, but {}",
+            plain(id),
+            ids()
+        );
+    }
+    Ok(())
 }
 
 /// A row that is named is mended too where it is only good to know for this profile.

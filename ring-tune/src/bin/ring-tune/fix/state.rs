@@ -21,6 +21,9 @@ const NEXT: &str = "changed.json.next";
 const VERSION: u32 = 1;
 const LONGEST_BYTES: u64 = 4 << 20;
 
+/// What to do about a file that cannot be understood.
+const AWAY: &str = "look who wrote it and move it away; a restart of the machine undoes what was changed";
+
 /// All that was changed since this machine was started.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +78,9 @@ impl Folder {
         let descriptor = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(descriptor) => descriptor,
             Err(Errno::NOENT) => return Ok(None),
-            Err(error) => Err(error).with_context(|| format!("cannot open the folder {}", path.display()))?,
+            Err(error) => Err(error).with_context(|| {
+                format!("cannot open the folder {}, or it is none: name another --state", path.display())
+            })?,
         };
         belongs_to_root(&descriptor, path)?;
         match flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
@@ -93,13 +98,17 @@ impl Folder {
         let Some(text) = self.read()? else { return Ok(none(false)) };
         let path = self.path.join(FILE);
         let state: State = serde_json::from_str(&text)
-            .with_context(|| format!("{} is not what `fix --apply` writes", path.display()))?;
-        ensure!(state.version == VERSION, "{} is of another version of ring-tune", path.display());
+            .with_context(|| format!("{} is not what `fix --apply` writes: {AWAY}", path.display()))?;
+        ensure!(
+            state.version == VERSION,
+            "{} is of another version of ring-tune: let that undo it",
+            path.display()
+        );
         for Changed { path: changed, .. } in &state.changed {
             let changed_plain = crate::say::plain(changed);
             ensure!(
                 kernel_file::may_be(changed),
-                "{} names {changed_plain}, no setting of the kernel",
+                "{} names {changed_plain}, no setting of the kernel: {AWAY}",
                 path.display()
             );
         }
@@ -127,9 +136,12 @@ impl Folder {
     pub(super) fn save(&self, state: &State) -> anyhow::Result<()> {
         let save = || -> anyhow::Result<()> {
             if state.changed.is_empty() {
-                match unlinkat(&self.descriptor, FILE, AtFlags::empty()) {
-                    Ok(()) | Err(Errno::NOENT) => {}
-                    Err(error) => Err(error)?,
+                // The second is what a run that was killed left.
+                for name in [FILE, NEXT] {
+                    match unlinkat(&self.descriptor, name, AtFlags::empty()) {
+                        Ok(()) | Err(Errno::NOENT) => {}
+                        Err(error) => Err(error)?,
+                    }
                 }
             } else {
                 let flags =

@@ -23,10 +23,9 @@ impl Cause {
     /// The cause of a gap in which this was counted. A thread that waits for a device to bring a page gives up the CPU
     /// too; the fault is the cause.
     pub(super) fn of(counted: Usage) -> Self {
-        let has_faults = counted.minor_faults > 0 || counted.major_faults > 0;
-        if counted.involuntary > 0 || (counted.voluntary > 0 && !has_faults) {
+        if counted.involuntary > 0 || (counted.voluntary > 0 && counted.major_faults == 0) {
             Self::ContextSwitch
-        } else if has_faults {
+        } else if counted.minor_faults > 0 || counted.major_faults > 0 {
             Self::PageFault
         } else {
             Self::Other

@@ -29,6 +29,12 @@ const LEAST_THRESHOLD_NS: f64 = 1_000.0;
 
 const BETWEEN_SIGNS: Duration = Duration::from_secs(1);
 
+/// Threads that are to end are looked at so often.
+const A_WHILE: Duration = Duration::from_millis(10);
+
+/// A thread that has not ended so long after it was told does not get its CPU.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// What to measure.
 #[derive(Debug)]
 pub(super) struct Order {
@@ -56,25 +62,27 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
     let tree = Tree::live();
     let clock = Clock::new();
     let stop = AtomicBool::new(false);
-    // Before the threads, which inherit it.
-    let signals = Signals::block().context("cannot wait for signals")?;
     thread::scope(|scope| {
         // Whatever fails, the threads end with the senders that they wait for.
         let start = |cpu| Spinner::start(scope, cpu, &clock, &stop);
         let spinners = order.cpus.iter().map(start).collect::<io::Result<Vec<_>>>();
         let spinners = spinners.context("cannot start a thread for each CPU")?;
         let ready = spinners.iter().map(Spinner::is_ready).collect::<anyhow::Result<Vec<_>>>()?;
-        let threshold = threshold(order, &clock, &ready)?;
+        let rules = rules(order, &clock, &ready)?;
 
+        // Until here a signal ends the program as ever, since there is nothing to report; from now on none cuts the
+        // report off.
+        let signals = Signals::block().context("cannot wait for signals")?;
         let before = Sample::take(&tree);
-        let rules = Rules { threshold, length: ticks(&clock, order.time.as_secs_f64()) };
         for spinner in &spinners {
             // One that has ended is found when it is joined.
             let _ = spinner.go.send(rules);
         }
-        let ended_early = wait(order.time, &signals);
-        // ORDERING: Relaxed: it says nothing about other memory.
-        stop.store(ended_early, Ordering::Relaxed);
+        let have_ended = || spinners.iter().all(|spinner| spinner.thread.is_finished());
+        let ended_early = wait(order.time, &signals, &stop, have_ended);
+        if !have_ended() {
+            signals.unblock();
+        }
         let spun = spinners.into_iter().map(Spinner::join).collect::<anyhow::Result<Vec<_>>>()?;
         let after = Sample::take(&tree);
 
@@ -85,7 +93,7 @@ pub(super) fn measure(order: &Order) -> anyhow::Result<Report> {
             OfCpu::new(cpu, cost_ns(ready.cost), &spun, has_stayed, seen)
         });
         let of_cpus = of_cpus.collect();
-        let threshold_ns = clock.ticks_to_ns(threshold).round();
+        let threshold_ns = clock.ticks_to_ns(rules.threshold).round();
         Ok(Report::new(&tree, threshold_ns, ended_early, of_cpus, after.pressure_since(&before)))
     })
 }
@@ -124,6 +132,8 @@ fn spinner(
     may_go: &Receiver<Rules>,
     stop: &AtomicBool,
 ) -> Option<(Spun, bool)> {
+    // The signals are for the reader.
+    let _ = Signals::block();
     let prepared = pin_to(cpu).map(|()| Ready { task: own_task(), cost: Cost::measure(clock) });
     let cost = prepared.as_ref().ok().map(|ready| ready.cost);
     let gaps = Gaps::new();
@@ -139,18 +149,19 @@ fn own_task() -> u32 {
     own.and_then(|path| path.file_name()?.to_str()?.parse().ok()).unwrap_or(0)
 }
 
-/// How long a step is a gap, in ticks.
-fn threshold(order: &Order, clock: &Clock, ready: &[Ready]) -> anyhow::Result<u64> {
+fn rules(order: &Order, clock: &Clock, ready: &[Ready]) -> anyhow::Result<Rules> {
     let step = ready.iter().map(|ready| ready.cost.step).max().unwrap_or(0);
-    let Some(named_ns) = order.threshold_ns else {
-        return Ok(step.saturating_mul(STEPS_OF_A_GAP).max(ticks(clock, LEAST_THRESHOLD_NS * 1e-9)));
-    };
-    let step_ns = clock.ticks_to_ns(step);
-    ensure!(
-        named_ns >= 2.0 * step_ns,
-        "--threshold-ns {named_ns}: a step of the loop itself takes {step_ns:.0} ns; name twice that at least"
-    );
-    Ok(ticks(clock, named_ns * 1e-9))
+    let least = step.saturating_mul(STEPS_OF_A_GAP).max(ticks(clock, LEAST_THRESHOLD_NS * 1e-9));
+    let mut threshold = least;
+    if let Some(named_ns) = order.threshold_ns {
+        let step_ns = clock.ticks_to_ns(step);
+        ensure!(
+            named_ns >= 2.0 * step_ns,
+            "--threshold-ns {named_ns}: a step of the loop itself takes {step_ns:.0} ns; name twice that at least"
+        );
+        threshold = ticks(clock, named_ns * 1e-9);
+    }
+    Ok(Rules { look: least.min(threshold), threshold, length: ticks(clock, order.time.as_secs_f64()) })
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a cast from f64 saturates")]
@@ -158,26 +169,27 @@ fn ticks(clock: &Clock, seconds: f64) -> u64 {
     (seconds * clock.hz()) as u64
 }
 
-/// Waits until the time has passed, with a sign of life for people; whether a signal came first.
-fn wait(time: Duration, signals: &Signals) -> bool {
+/// Waits until the threads have ended, with a sign of life for people. A signal has them stop; whether one came.
+fn wait(time: Duration, signals: &Signals, stop: &AtomicBool, have_ended: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     let has_reader = io::stderr().is_terminal() && time > 3 * BETWEEN_SIGNS;
-    let was_told = loop {
+    let mut told: Option<Instant> = None;
+    while !have_ended() && told.is_none_or(|at| at.elapsed() < PATIENCE) {
         let left = time.saturating_sub(begin.elapsed());
-        if left.is_zero() {
-            break false;
-        }
         if has_reader {
             let passed = time.saturating_sub(left);
             warn(format_args!("\rspinning: {} of {} s ", passed.as_secs(), time.as_secs()));
         }
-        if signals.wait(if has_reader { left.min(BETWEEN_SIGNS) } else { left }) {
-            break true;
+        let longest = if told.is_some() || left.is_zero() { A_WHILE } else { left };
+        if signals.wait(if has_reader { longest.min(BETWEEN_SIGNS) } else { longest }) {
+            told.get_or_insert_with(Instant::now);
+            // ORDERING: Relaxed: it says nothing about other memory.
+            stop.store(true, Ordering::Relaxed);
         }
-    };
+    }
     if has_reader {
         // ECMA-48, erase in line: the report stands where the signs were.
         warn(format_args!("\r\x1b[K"));
     }
-    was_told
+    told.is_some()
 }

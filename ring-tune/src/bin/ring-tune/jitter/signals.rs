@@ -11,9 +11,7 @@ use core::ptr;
 use core::time::Duration;
 use std::io;
 
-/// SIGINT and SIGTERM, blocked in this thread and in those that it starts, until this value goes.
-///
-/// A second one after that ends the program as ever.
+/// SIGINT and SIGTERM, blocked in this thread and in those that it starts from now on.
 #[derive(Debug)]
 pub(super) struct Signals {
     blocked: Set,
@@ -44,10 +42,9 @@ impl Signals {
         // SAFETY: the kernel reads the set and the time; nobody wants to know more about the signal.
         unsafe { libc::sigtimedwait(&raw const self.blocked.0, ptr::null_mut(), &raw const time) > 0 }
     }
-}
 
-impl Drop for Signals {
-    fn drop(&mut self) {
+    /// From now on one of them does to this thread what it did before; so does one that came meanwhile.
+    pub(super) fn unblock(&self) {
         // SAFETY: the kernel reads the set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before.0, ptr::null_mut()) };
     }

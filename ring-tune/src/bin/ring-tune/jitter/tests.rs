@@ -1,4 +1,9 @@
+use core::cell::Cell;
+
+use ring_tune::Clock;
+
 use super::gaps::{Cause, Gap, Gaps, Slices};
+use super::spin::{Cost, Rules, Spun, spin_by};
 use super::tasks::{name_and_cpu, schedstat};
 use super::text::length;
 use super::usage::Usage;
@@ -16,8 +21,55 @@ fn the_cause_is_what_the_kernel_counted() {
     assert_eq!(cause(1, 0, 0, 0), Cause::ContextSwitch);
     assert_eq!(cause(0, 1, 0, 0), Cause::ContextSwitch, "it was stopped");
     assert_eq!(cause(0, 1, 0, 1), Cause::PageFault, "it waited for the page");
+    assert_eq!(cause(0, 1, 1, 0), Cause::ContextSwitch, "it was stopped, and its page moved meanwhile");
     assert_eq!(cause(0, 0, 1, 0), Cause::PageFault);
     assert_eq!(cause(1, 0, 1, 0), Cause::ContextSwitch);
+}
+
+/// What a loop sees of these stamps, with the thread's switches as of each of them. A look takes 50 ticks.
+fn spun(threshold: u64, stamps: &[(u64, u64)]) -> Spun {
+    let place = Cell::new(0);
+    let stamp = || {
+        let (stamp, _) = stamps[place.get()];
+        place.set(place.get() + 1);
+        stamp
+    };
+    let counted = || {
+        let involuntary = stamps[place.get().saturating_sub(1)].1;
+        Usage { involuntary, ..Usage::default() }
+    };
+    let rules = Rules { look: 100, threshold, length: u64::MAX };
+    let is_over = || place.get() + 1 == stamps.len();
+    spin_by(stamp, counted, is_over, &Clock::new(), (Cost { step: 1, look: 50 }, rules), Gaps::new())
+}
+
+#[test]
+fn what_was_no_gap_is_no_cause_of_a_later_one() {
+    // A switch that makes a step of 500, a look, and a step of 2,000 in which nothing was counted.
+    let stamps = [(0, 7), (1, 7), (501, 8), (551, 8), (552, 8), (2_552, 8), (2_602, 8), (2_603, 8)];
+    let count = |spun: &Spun, cause| spun.gaps.tally(cause).count;
+    let coarse = spun(1_000, &stamps);
+    assert_eq!((count(&coarse, Cause::ContextSwitch), count(&coarse, Cause::Other)), (0, 1));
+    assert_eq!(coarse.usage.involuntary, 1, "over the whole time it is counted");
+    let fine = spun(100, &stamps);
+    assert_eq!((count(&fine, Cause::ContextSwitch), count(&fine, Cause::Other)), (1, 1));
+}
+
+#[test]
+fn a_gap_in_which_it_was_told_to_stop_is_one() {
+    let spun = spun(100, &[(0, 0), (1, 0), (5_000, 1)]);
+    assert_eq!(spun.gaps.tally(Cause::ContextSwitch).count, 1);
+}
+
+#[test]
+fn a_look_is_no_gap_and_takes_nothing_from_one() {
+    let clock = Clock::new();
+    let looks = spun(100, &[(0, 0), (100, 0), (150, 0), (151, 0), (251, 0), (301, 0)]);
+    assert_eq!(looks.gaps.recorder.count(), 2);
+    let after_a_look = spun(100, &[(0, 0), (100, 0), (1_150, 1), (1_151, 1)]);
+    let lost_ns = after_a_look.gaps.tally(Cause::ContextSwitch).lost_ns;
+    // Each clock is calibrated anew.
+    assert!((lost_ns / clock.ticks_to_ns(1_000) - 1.0).abs() < 1e-3, "{lost_ns} ns");
 }
 
 #[test]

@@ -24,9 +24,12 @@ pub(super) fn reachable_cpus(topology: &Topology) -> Result<CpuSet, Error> {
     if wished == allowed {
         return Ok(allowed);
     }
-    match pin_to_set(&wished) {
+    let reachable = match pin_to_set(&wished) {
         // The kernel has narrowed the set to the cpuset.
         Ok(()) | Err(Error::PinThreadNotInEffect { .. }) => allowed_cpus(),
-        Err(_) => Ok(allowed),
-    }
+        Err(_) => Ok(allowed.clone()),
+    };
+    // Where the plan's CPUs cannot be had, the command keeps those of its starter.
+    let _ = pin_to_set(&allowed);
+    reachable
 }

@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) latency_limit_us: u32,
     /// What is worth to know about it.
     pub(super) notes: Vec<String>,
+    /// The device's node was asked for, and the kernel does not tell it.
+    pub(super) unknown_node: Option<String>,
 }
 
 impl Plan {
@@ -43,7 +45,8 @@ impl Plan {
         reachable: &CpuSet,
     ) -> anyhow::Result<Self> {
         let mut notes = vec![];
-        let wanted_node = wanted_node(args, tree, topology, &mut notes)?;
+        let mut unknown_node = None;
+        let wanted_node = wanted_node(args, tree, topology, &mut unknown_node)?;
         let cpus = match &args.cpus {
             Some(cpus) => cpus.clone(),
             None => chosen(topology, reachable, wanted_node),
@@ -59,7 +62,7 @@ impl Plan {
         if let Some(node) = wanted_node.filter(|_| own_node != wanted_node) {
             notes.push(format!("CPUs {cpus} are not all on node {node}: the way to it is longer"));
         }
-        let policy = policy(args, topology, own_node, &mut notes);
+        let policy = policy(args, topology, own_node, &mut notes)?;
         about_cpus(topology, &cpus, &mut notes);
         if args.fifo.is_some() {
             about_throttling(tree, &mut notes);
@@ -72,6 +75,7 @@ impl Plan {
             fifo: args.fifo,
             latency_limit_us: args.latency_us,
             notes,
+            unknown_node,
         })
     }
 }
@@ -81,7 +85,7 @@ fn wanted_node(
     args: &Args,
     tree: &Tree,
     topology: &Topology,
-    notes: &mut Vec<String>,
+    unknown: &mut Option<String>,
 ) -> anyhow::Result<Option<usize>> {
     if let Some(node) = args.node {
         let numbers: Vec<String> = topology.nodes().iter().map(|(number, _)| number.to_string()).collect();
@@ -95,8 +99,9 @@ fn wanted_node(
     let Some(device) = &args.near else { return Ok(None) };
     let node = node_of_device(tree, device)?;
     if node.is_none() {
-        notes.push(format!(
-            "the kernel does not tell the NUMA node of {}: no CPU is nearer than another",
+        *unknown = Some(format!(
+            "cannot tell the NUMA node of {}, which the kernel does not know: no CPU is taken for nearer than another; \
+             name the node with --node",
             plain(device)
         ));
     }
@@ -122,26 +127,27 @@ fn policy(
     topology: &Topology,
     own_node: Option<usize>,
     notes: &mut Vec<String>,
-) -> Option<MemoryPolicy> {
+) -> anyhow::Result<Option<MemoryPolicy>> {
     if topology.nodes().is_empty() {
-        return None;
+        return Ok(None);
     }
     let memory = args.memory.unwrap_or(match args.profile {
         // It shares its CPUs with others, and may grow beyond the node with them.
         Profile::Hybrid => Memory::Preferred,
         Profile::Spin | Profile::Rdma | Profile::Bench => Memory::Bind,
     });
-    match (memory, args.node.or(own_node)) {
+    Ok(match (memory, args.node.or(own_node)) {
         (Memory::Local, _) => Some(MemoryPolicy::Local),
         (Memory::Bind, Some(node)) => Some(MemoryPolicy::Bind { node }),
         (Memory::Preferred, Some(node)) => Some(MemoryPolicy::Preferred { node }),
         (Memory::Bind | Memory::Preferred, None) => {
-            notes.push(
-                "the CPUs are on several nodes: name the one that memory is to come from with --node".into(),
-            );
+            let several =
+                "the CPUs are on several nodes: name the one that memory is to come from with --node";
+            ensure!(args.memory.is_none(), "--memory: {several}");
+            notes.push(several.into());
             None
         }
-    }
+    })
 }
 
 fn share(topology: &Topology, cpus: &CpuSet) -> Option<Share> {

@@ -58,7 +58,11 @@ impl Report {
             fifo: plan.fifo,
             latency_limit_us: plan.latency_limit_us,
             notes: plan.notes.clone(),
-            missing: missing.iter().map(Missing::of).collect(),
+            missing: missing
+                .iter()
+                .map(Missing::of)
+                .chain(plan.unknown_node.as_deref().map(Missing::near))
+                .collect(),
             command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             starts,
         }
@@ -98,6 +102,10 @@ impl Report {
 }
 
 impl Missing {
+    fn near(error: &str) -> Self {
+        Self { what: "near", error: error.to_owned(), source: None }
+    }
+
     fn of(error: &Error) -> Self {
         let what = match error {
             Error::LatencyLimit { .. } | Error::LatencyLimitAbsent { .. } => "latency_limit_us",

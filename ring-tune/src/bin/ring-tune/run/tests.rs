@@ -124,7 +124,8 @@ fn what_is_beside_the_cpus_is_noted() {
     assert!(notes("--cpus 1 --node 1").contains("CPUs 1 are not all on node 1"));
     assert!(notes("--fifo 1").contains("beyond 950000 µs"));
     for unknown in ["eth0", "lo"] {
-        assert!(notes(&format!("--near {unknown}")).contains(&format!("NUMA node of {unknown}")));
+        let near = plan_on(&host, &format!("--near {unknown}")).unwrap();
+        assert!(near.unknown_node.unwrap().contains(&format!("NUMA node of {unknown}")));
     }
     host.write("sys/devices/system/cpu/isolated", "2-3\n");
     assert!(notes("--cpus 2-3").contains("all of them share one of 2-3"));
@@ -142,6 +143,8 @@ fn what_does_not_exist_is_an_error_that_names_what_does() {
         ("--near ../net/eth0", "no name of a device"),
         ("--near mlx5_0/device", "no name of a device"),
         ("--near *", "no name of a device"),
+        ("--cpus 1-2 --memory bind", "on several nodes"),
+        ("--cpus 1-2 --memory preferred", "on several nodes"),
     ] {
         let error = plan(line).unwrap_err().to_string();
         assert!(error.contains(words), "{line}: {error}");

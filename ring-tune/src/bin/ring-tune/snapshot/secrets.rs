@@ -52,7 +52,9 @@ pub(super) fn removed(path: &str, mut bytes: Vec<u8>) -> Vec<u8> {
         ("proc/cmdline", _) => command_line(&String::from_utf8_lossy(&bytes)).into_bytes(),
         ("proc/cpuinfo", _) => lines(|line| !line.starts_with("Serial")),
         ("proc/self/mountinfo", _) => lines(|line| line.contains(" - cgroup") || line.contains(" /dev/shm ")),
-        ("proc/self/status", _) => lines(|line| line.starts_with("Vm") || line.starts_with("Cap")),
+        ("proc/self/status", _) => {
+            lines(|line| ["Vm", "Cap", "Cpus_allowed_list:"].iter().any(|start| line.starts_with(start)))
+        }
         ("proc/swaps", _) => swaps(&String::from_utf8_lossy(&bytes)).into_bytes(),
         (_, "irqbalance") => lines(|line| line.contains("IRQBALANCE_BANNED_")),
         (_, "environ") => kept(&bytes, '\0', |variable| variable.starts_with("IRQBALANCE_BANNED_")),

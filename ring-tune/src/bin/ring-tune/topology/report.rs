@@ -11,6 +11,8 @@ use super::measure::Way;
 pub(super) struct Report {
     report: &'static str,
     pub(super) cpus: Vec<usize>,
+    /// How many each pair had.
+    rounds: usize,
     pub(super) pairs: Vec<Pair>,
     /// The quickest pair.
     best_measured: [usize; 2],
@@ -42,6 +44,7 @@ impl Report {
         Self {
             report: "ring-tune topology",
             cpus: cpus.iter().collect(),
+            rounds: ways.iter().map(|way| way.rounds_ns.len()).min().unwrap_or(0),
             best_measured: quickest.map_or([0; 2], |pair| [pair.from, pair.to]),
             best_by_topology: topology.best_pair(cpus, None),
             pairs,

@@ -66,6 +66,15 @@ impl Counts {
         });
         changed.filter(|group| !group.counts.is_empty()).collect()
     }
+
+    /// The devices that were there before.
+    pub(super) fn devices_gone<'a>(&self, before: &'a Self) -> impl Iterator<Item = &'a str> {
+        let has_gone = |group: &&Group| self.0.iter().all(|now| now.whose != group.whose);
+        before.0.iter().filter(has_gone).filter_map(|group| match &group.whose {
+            Whose::Device(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
 }
 
 impl Group {

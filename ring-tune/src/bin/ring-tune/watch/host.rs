@@ -27,10 +27,12 @@ pub(super) fn add(tree: &Tree, cpus: &CpuSet, counts: &mut Counts) {
         group.add("softnet_squeezed", of_softnet(&softnet, cpu, SQUEEZED));
     }
     for (path, kind) in [("proc/interrupts", "interrupt"), ("proc/softirqs", "softirq")] {
-        for source in by_cpu(&read(path)).unwrap_or_default() {
-            let name = format!("{} {}", source.name, source.what);
-            for &(cpu, count) in source.counts.iter().filter(|(cpu, _)| cpus.contains(*cpu)) {
-                counts.of(Whose::Cpu(cpu)).add_kind(kind, name.trim_end(), Some(count));
+        let sources = by_cpu(&read(path)).unwrap_or_default();
+        for cpu in cpus.iter() {
+            let group = counts.of(Whose::Cpu(cpu));
+            for source in &sources {
+                let name = format!("{} {}", source.name, source.what);
+                group.add_kind(kind, name.trim_end(), source.count(cpu));
             }
         }
     }

@@ -93,6 +93,9 @@ struct Reading {
     running_ns: u64,
 }
 
+/// More than are ever open at once at a tick.
+const RESERVE: usize = 8;
+
 /// Whom the kernel is to look at, on which CPU; -1 for any.
 type Place = (i32, i32);
 
@@ -117,6 +120,8 @@ impl Perf {
     }
 
     fn open(&mut self, whose: &Whose, places: &[Place]) {
+        // Held while the counters take what files there are, so that some are left to read /proc by.
+        let _reserve: Vec<_> = (0..RESERVE).map_while(|_| File::open("/dev/null").ok()).collect();
         for events in EVENTS {
             let mut counters: Vec<Counter> = vec![];
             counters.extend(events.iter().map(|event| Counter::new(whose.clone(), event.name)));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::skip::skip;
 
 #[test]
 fn the_loopback_device_and_no_device_tell_nothing() {
@@ -22,7 +23,7 @@ fn what_drivers_tell_are_lines_with_numbers() {
         }
     }
     if told == 0 {
-        crate::say::warn(format_args!("skipped: no network device here tells anything\n"));
+        skip("no network device here tells anything");
     }
 }
 

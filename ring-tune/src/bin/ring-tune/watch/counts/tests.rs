@@ -23,6 +23,15 @@ fn what_changed_is_told_and_nothing_goes_back() {
 }
 
 #[test]
+fn devices_that_go_are_named() {
+    let device = |name: &str| Whose::Device(name.into());
+    let before = counts(&[(device("eth0"), &[]), (Whose::Cpu(1), &[]), (device("mlx5_0"), &[("drops", 1)])]);
+    let after = counts(&[(device("mlx5_0"), &[("other", 1)]), (device("eth1"), &[])]);
+    assert_eq!(after.devices_gone(&before).collect::<Vec<_>>(), ["eth0"]);
+    assert_eq!(before.devices_gone(&after).collect::<Vec<_>>(), ["eth1"]);
+}
+
+#[test]
 fn only_a_new_thread_counts_from_nothing() {
     let thread = |start| Whose::Thread { id: 7, start };
     let before = counts(&[(thread(1), &[("faults", 90)])]);

@@ -60,18 +60,21 @@ fn cpus_without_a_tick_have_none_to_skew() {
 
 #[test]
 fn watchdogs_are_moved_to_the_other_cpus_or_end() {
-    let files = |mask: &str| {
+    let files_of = |hard: u8, mask: &str| {
         format!(
-            "=== proc/sys/kernel/watchdog\n1\n=== proc/sys/kernel/nmi_watchdog\n0\n\
+            "=== proc/sys/kernel/watchdog\n1\n=== proc/sys/kernel/nmi_watchdog\n{hard}\n\
              === proc/sys/kernel/soft_watchdog\n1\n=== proc/sys/kernel/watchdog_cpumask\n{mask}\n"
         )
     };
+    let files = |mask: &str| files_of(0, mask);
     let change =
         |name: &str, value: &str| Change { path: format!("proc/sys/kernel/{name}"), value: value.into() };
     // The mask may hold CPUs that are not online.
     let judged_of = |mask: &str| judged(&WATCHDOG, &files(mask)).unwrap();
     assert_eq!(judged_of("0-15").changes, [change("watchdog_cpumask", "0-1,4-7")]);
-    assert_eq!(judged_of("2").changes, [change("watchdog", "0")]);
+    assert_eq!(judged_of("2").changes, [change("soft_watchdog", "0")]);
+    let both = judged(&WATCHDOG, &files_of(1, "2")).unwrap();
+    assert_eq!(both.changes, [change("nmi_watchdog", "0"), change("soft_watchdog", "0")]);
     assert_eq!(judged_of("2").actual, "soft on 2");
     assert_eq!(judged_of("0-1,4-15").verdict, Verdict::Ok);
     assert!(matches!(judged(&WATCHDOG, &files("x")), Err(Unread::Strange { .. })));

@@ -18,7 +18,8 @@ pub(super) const WATCHDOG: Row = Row {
     why: "every 4 s unless changed a timer and a kernel thread stop the thread, and every 10 s a \
           non-maskable interrupt does; the hard one takes a performance counter",
     price: "a lockup on those CPUs is not reported",
-    now: "write the other CPUs to /proc/sys/kernel/watchdog_cpumask, or 0 to /proc/sys/kernel/watchdog",
+    now: "write the other CPUs to /proc/sys/kernel/watchdog_cpumask, or 0 to /proc/sys/kernel/nmi_watchdog and \
+          soft_watchdog",
     boot: "nowatchdog, or nohz_full=, which leaves those CPUs out",
     judge: watchdog,
 };
@@ -49,8 +50,11 @@ fn watchdog(host: &Host) -> Result<Judged, Unread> {
     };
     let judged = Judged::warn(format!("{kind} on {disturbed}"), wanted);
     let others = watched.difference(&disturbed);
-    Ok(match mask.is_some() && !others.is_empty() {
-        true => judged.change(MASK, others.to_string()),
-        false => judged.change(RUNS, "0"),
-    })
+    if mask.is_some() && !others.is_empty() {
+        return Ok(judged.change(MASK, others.to_string()));
+    }
+    // Each by itself: 0 to the one for both would change two other files, whose old values nobody has kept.
+    let kinds = [("nmi_watchdog", is_on(hard)), ("soft_watchdog", is_on(soft))];
+    let on = kinds.into_iter().filter(|(_, is_on)| *is_on);
+    Ok(on.fold(judged, |judged, (name, _)| judged.change(format!("proc/sys/kernel/{name}"), "0")))
 }
