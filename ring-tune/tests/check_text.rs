@@ -89,6 +89,10 @@ fn what_mends_it_can_be_copied_into_a_shell() {
     }
     let shown = text(&check_host(&files, &["--profile", "rdma"]));
     assert!(shown.contains("now:     setpci -s 0000:41:00.0 CAP_EXP+8.w=5000:7000\n"), "{shown}");
+    let mut fix = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
+    fix.args(["fix", "--profile", "hybrid"]).args(CPUS).arg("--root").arg(files.path());
+    let script = text(&fix.output().unwrap());
+    assert!(script.contains("#   now: ethtool -C enp65s0f0np0 adaptive-rx off rx-usecs 0\n"), "{script}");
     // Nothing is to be mended, and nothing is offered.
     let shown = text(&check_host(&lay_out("xeon-tuned"), &[]));
     assert!(!shown.contains("now:") && !shown.contains("ring-tune fix"), "{shown}");

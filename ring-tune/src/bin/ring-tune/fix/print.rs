@@ -39,7 +39,8 @@ pub(super) fn text(plan: &Plan, format: Format) -> String {
 pub(super) fn json(plan: &Plan) -> Value {
     let by_hand = plan.by_hand().map(|finding| {
         let (row, judged) = (finding.row, &finding.judged);
-        json!({"row": row.id, "now": row.now, "boot": row.boot, "parameters": judged.boot})
+        json!({"row": row.id, "now": row.now, "commands": judged.commands, "boot": row.boot,
+            "parameters": judged.boot})
     });
     json!({
         "report": "ring-tune fix",
@@ -80,7 +81,9 @@ fn all(plan: &Plan) -> String {
     for finding in plan.by_hand() {
         let row = finding.row;
         let _ = writeln!(body, "# {}: {}: {}", row.id, row.what, plain(&finding.judged.actual));
-        for (when, how) in [("now", row.now), ("at boot", row.boot)] {
+        let commands = finding.judged.commands.join("; ");
+        let now = if commands.is_empty() { row.now } else { &commands };
+        for (when, how) in [("now", now), ("at boot", row.boot)] {
             if !how.is_empty() {
                 let _ = writeln!(body, "#   {when}: {}", plain(how));
             }

@@ -103,7 +103,7 @@ pub(super) const MCE_POLL: Row = Row {
     what: "polling for hardware errors that were corrected",
     source: "/sys/devices/system/machinecheck/machinecheck*/{ignore_ce,check_interval}",
     profiles: Profile::POLLING,
-    // INITIAL_CHECK_INTERVAL, https://github.com/torvalds/linux/blob/master/arch/x86/kernel/cpu/mce/core.c
+    // INITIAL_CHECK_INTERVAL, https://github.com/torvalds/linux/blob/master/arch/x86/kernel/cpu/mce/internal.h
     why: "each CPU's timer reads a register of each of its banks, every five minutes unless changed, and in \
           a virtual machine each read may leave it",
     price: "corrected errors without an interrupt of their own stay unnoticed, as of memory that begins to fail",
