@@ -24,15 +24,16 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 /// Reads stamps in raw ticks and converts their differences to nanoseconds.
 ///
 /// Ticks of the processor's counter are comparable between the cores and processes of one machine, so raw
-/// stamps may travel in messages and be converted by one clock. A clock is a small value: copy it to where it
-/// is used.
+/// stamps may travel in messages and be converted by one clock. Whether the cores agree is up to the machine: the
+/// command `ring-tune clock` tries it, and [`between_ns`](Self::between_ns) bears it. A clock is a small value: copy it
+/// to where it is used.
 ///
 /// ```
 /// let clock = ring_tune::Clock::new();
 /// let start = clock.start();
 /// std::thread::sleep(std::time::Duration::from_millis(2));
 /// let stop = clock.stop();
-/// assert!(clock.ticks_to_ns(stop - start) >= 1_900_000.0);
+/// assert!(clock.between_ns(start, stop) >= 1_900_000.0);
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
@@ -62,11 +63,12 @@ impl Clock {
     /// ```
     /// let clock = ring_tune::Clock::new();
     /// assert!(clock.hz() > 1e6);
+    /// println!("{:?} at {:.0} Hz", clock.source(), clock.hz());
     /// ```
     #[must_use]
     pub fn new() -> Self {
         let Some(source) = counter::source() else { return Self::monotonic() };
-        match counter::announced_hz().or_else(calibrated_hz) {
+        match counter::announced_hz().or_else(|| calibrated_hz(counter::start)) {
             Some(hz) => Self::with_rate(source, hz),
             None => Self::monotonic(),
         }
@@ -184,15 +186,17 @@ impl Default for Clock {
     }
 }
 
-/// Compares the counter with the kernel's clock over [`CALIBRATION_NS`]; `None` where the counter stands still
-/// or runs backwards, as a faulty virtual machine may show it.
-fn calibrated_hz() -> Option<f64> {
-    let first = Paired::read();
-    let mut last = Paired::read();
-    while last.ns - first.ns < CALIBRATION_NS {
+/// Compares a counter with the kernel's clock over [`CALIBRATION_NS`]; `None` where the counter stands still or runs
+/// backwards, as a faulty virtual machine may show it.
+fn calibrated_hz(counter: impl Fn() -> u64) -> Option<f64> {
+    let first = Paired::read(&counter)?;
+    let last = loop {
+        let last = Paired::read(&counter)?;
+        if last.ns.saturating_sub(first.ns) >= CALIBRATION_NS {
+            break last;
+        }
         core::hint::spin_loop();
-        last = Paired::read();
-    }
+    };
     let ticks = last.ticks.checked_sub(first.ticks).filter(|&ticks| ticks > 0)?;
     Some(ticks as f64 * NS_PER_SECOND as f64 / (last.ns - first.ns) as f64)
 }
@@ -204,21 +208,16 @@ struct Paired {
 }
 
 impl Paired {
-    /// Keeps the tightest of some attempts: an interrupt between the two readings would shift them.
-    fn read() -> Self {
+    /// Keeps the tightest of some attempts: an interrupt between the two readings would shift them. `None` where the
+    /// counter has gone back in all of them.
+    fn read(counter: impl Fn() -> u64) -> Option<Self> {
         const ATTEMPTS: u32 = 16;
-        let mut best = Self { ticks: 0, ns: 0 };
-        let mut tightest = u64::MAX;
-        for _ in 0..ATTEMPTS {
-            let before = counter::start();
+        let attempts = (0..ATTEMPTS).filter_map(|_| {
+            let before = counter();
             let ns = monotonic_raw_ns();
-            let after = counter::stop();
-            let width = after.saturating_sub(before);
-            if width < tightest {
-                tightest = width;
-                best = Self { ticks: before + width / 2, ns };
-            }
-        }
-        best
+            let width = counter().checked_sub(before)?;
+            Some((width, Self { ticks: before + width / 2, ns }))
+        });
+        attempts.min_by_key(|(width, _)| *width).map(|(_, paired)| paired)
     }
 }

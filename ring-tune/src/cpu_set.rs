@@ -65,10 +65,32 @@ impl CpuSet {
     /// # Errors
     ///
     /// [`Error::CpuOutOfRange`] from [`MAX_CPUS`] on.
+    ///
+    /// ```
+    /// let mut set = ring_tune::CpuSet::new();
+    /// set.insert(3)?;
+    /// set.insert(5)?;
+    /// set.remove(3);
+    /// assert_eq!(set.iter().collect::<Vec<_>>(), [5]);
+    /// # Ok::<(), ring_tune::Error>(())
+    /// ```
     pub fn insert(&mut self, cpu: usize) -> Result<(), Error> {
         let word =
             self.words.get_mut(cpu / WORD_BITS).ok_or(Error::CpuOutOfRange { cpu, limit: MAX_CPUS })?;
         *word |= 1 << (cpu % WORD_BITS);
+        Ok(())
+    }
+
+    /// Adds the CPUs from the first to the last, word by word: a long list may name the same range many times.
+    fn insert_range(&mut self, first: usize, last: usize) -> Result<(), Error> {
+        self.insert(last)?;
+        for (place, word) in
+            self.words.iter_mut().enumerate().take(last / WORD_BITS + 1).skip(first / WORD_BITS)
+        {
+            let start = place * WORD_BITS;
+            let [low, high] = [first.max(start) - start, last.min(start + WORD_BITS - 1) - start];
+            *word |= libc::c_ulong::MAX >> (WORD_BITS - 1 - (high - low)) << low;
+        }
         Ok(())
     }
 
@@ -85,7 +107,7 @@ impl CpuSet {
         self.words.get(cpu / WORD_BITS).is_some_and(|word| word >> (cpu % WORD_BITS) & 1 == 1)
     }
 
-    /// The CPUs in ascending order; of a running thread there is one at least.
+    /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..MAX_CPUS).filter(|&cpu| self.contains(cpu))
     }
@@ -163,7 +185,10 @@ impl CpuSet {
     pub fn from_mask(mask: &str) -> Result<Self, Error> {
         let mut set = Self::new();
         for (place, part) in mask.trim().rsplit(',').enumerate() {
-            let bits = u32::from_str_radix(part, 16).map_err(|_| Error::CpuList)?;
+            // `from_str_radix` alone would take a sign.
+            let digits = Some(part).filter(|part| part.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            let bits =
+                digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or(Error::CpuList)?;
             for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
                 set.insert(place * 32 + bit)?;
             }
@@ -195,19 +220,20 @@ impl FromStr for CpuSet {
         }
         for part in list.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let [first, last] = [first, last].map(|number| number.trim().parse::<usize>());
-            let (Ok(first), Ok(last)) = (first, last) else { return Err(Error::CpuList) };
+            let [first, last] = [number(first)?, number(last)?];
             if first > last {
                 return Err(Error::CpuList);
             }
-            // The larger one first: a range that is too long ends here.
-            set.insert(last)?;
-            for cpu in first..last {
-                set.insert(cpu)?;
-            }
+            set.insert_range(first, last)?;
         }
         Ok(set)
     }
+}
+
+/// `parse` alone would take a sign.
+fn number(text: &str) -> Result<usize, Error> {
+    let digits = Some(text.trim()).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits.and_then(|digits| digits.parse().ok()).ok_or(Error::CpuList)
 }
 
 impl FromIterator<usize> for CpuSet {

@@ -133,9 +133,9 @@ pub enum Error {
         source: Errno,
     },
 
-    /// The memory of this process cannot be locked.
+    /// The memory of this process cannot be locked or unlocked.
     #[error(
-        "cannot lock the memory of this process: RLIMIT_MEMLOCK {}; {}",
+        "cannot lock or unlock the memory of this process: RLIMIT_MEMLOCK {}; {}",
         Limit(*.limit_bytes), lock_memory_remedy(*.source, *.limit_bytes)
     )]
     LockMemory {
@@ -242,7 +242,10 @@ mod tests {
             }
         }
         let refused = |source| Error::LockMemory { limit_bytes: 65_536, source }.to_string();
-        assert!(refused(Errno::PERM).contains("allows 65536 bytes"));
+        assert!(refused(Errno(libc::ENOMEM)).contains("allows 65536 bytes; all mappings count"));
+        assert!(refused(Errno::PERM).contains("sandbox"), "the limit is not why");
+        let none = Error::LockMemory { limit_bytes: 0, source: Errno::PERM }.to_string();
+        assert!(none.contains("allows 0 bytes; all mappings count"), "{none}");
         let pinned = Error::PinThread { thread: 0, source: Errno::INVAL }.to_string();
         assert!(pinned.starts_with("cannot pin this thread: "), "{pinned}");
     }

@@ -95,6 +95,14 @@ impl LatencyLimit {
     /// # Errors
     ///
     /// [`Error::LatencyLimit`] where a sandbox forbids fcntl(2).
+    ///
+    /// ```no_run
+    /// use std::os::unix::process::CommandExt;
+    ///
+    /// ring_tune::LatencyLimit::hold(2)?.keep_through_exec()?;
+    /// println!("cannot start: {}", std::process::Command::new("./server").exec());
+    /// # Ok::<(), ring_tune::Error>(())
+    /// ```
     pub fn keep_through_exec(self) -> Result<(), Error> {
         // SAFETY: the descriptor is open as long as `self` lives; 0 takes its one flag away, FD_CLOEXEC.
         if unsafe { libc::fcntl(self.device.as_raw_fd(), libc::F_SETFD, 0) } != 0 {

@@ -8,7 +8,8 @@
 use crate::{Errno, Error};
 
 /// Locks all memory of this process, what is mapped now and what it maps later: no page of it is swapped out, and pages
-/// are there before they are first touched. It holds until [`unlock_all_memory`], and ends with an exec.
+/// are there before they are first touched. It holds until [`unlock_all_memory`], and ends with an exec; a child that is
+/// forked does not inherit it.
 ///
 /// The whole process is meant, so there is no guard: one that is dropped would unlock what another part of the program
 /// has locked. Stacks and reserved regions of allocators count with their full size, and mappings that are made later

@@ -15,6 +15,9 @@ const PS_PER_NS: f64 = 1_000.0;
 /// 100 seconds.
 const LARGEST_PS: u64 = 100_000_000_000_000;
 
+/// The most samples that are merged: exact as floating point, which percentiles are counted in, and more than years hold.
+const MOST_SAMPLES: u64 = 1 << 53;
+
 /// The fewest samples that leave 100 beyond p99.99.
 const SAMPLES_FOR_P9999: u64 = 1_000_000;
 
@@ -92,7 +95,7 @@ impl Recorder {
     #[allow(clippy::cast_possible_truncation, reason = "between 0 and LARGEST_PS")]
     pub fn record(&mut self, ns: f64) {
         if ns.is_nan() || ns < 0.0 {
-            self.rejected += 1;
+            self.rejected = self.rejected.saturating_add(1);
             return;
         }
         let ps = (ns.min(Self::LARGEST_NS) * PS_PER_NS + 0.5) as u64;
@@ -101,7 +104,8 @@ impl Recorder {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Adds what another one recorded.
+    /// Adds what another one recorded. Samples that would be more than 2^53 with those that are here are counted in
+    /// [`rejected`](Self::rejected) instead.
     ///
     /// ```
     /// use ring_tune::Recorder;
@@ -114,10 +118,14 @@ impl Recorder {
     /// assert_eq!((summary.count, summary.mean_ns, summary.max_ns), (2, 20.0, 30.0));
     /// ```
     pub fn merge(&mut self, other: &Self) {
+        self.rejected = self.rejected.saturating_add(other.rejected);
+        if self.count().saturating_add(other.count()) > MOST_SAMPLES {
+            self.rejected = self.rejected.saturating_add(other.count());
+            return;
+        }
         self.histogram.add(&other.histogram).expect("both have the same bounds");
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.rejected = self.rejected.saturating_add(other.rejected);
     }
 
     /// The sum of all latencies, exact but for the rounding of floating point.
@@ -131,7 +139,7 @@ impl Recorder {
         self.histogram.len()
     }
 
-    /// How many samples were negative or not a number.
+    /// How many samples were negative, not a number, or too many to be merged.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.rejected

@@ -15,6 +15,7 @@ use core::marker::PhantomData;
 use crate::{Errno, Error};
 
 const THIS_THREAD: c_int = 0;
+const FIFO: u32 = libc::SCHED_FIFO.unsigned_abs();
 
 /// Has the calling thread scheduled by SCHED_FIFO until it is dropped: no thread of the usual policies takes its CPU,
 /// and threads of a lower priority do not either. Then the thread has its policy, priority and nice value back.
@@ -23,6 +24,9 @@ const THIS_THREAD: c_int = 0;
 /// kernel stops it: before Linux 6.12 for 50 ms in each second, the rest of `kernel.sched_rt_runtime_us`, whether anybody
 /// else wants the CPU or not; later kernels have a fair server that gives others 50 ms in each second if they wait
 /// (sched(7), `/sys/kernel/debug/sched/fair_server`). Use it on an isolated CPU, or for threads that sleep.
+///
+/// Guards of one thread may end in any order: the last of them leaves it without the priority of any. Whoever else changes
+/// the policy meanwhile is not overruled, except that the thread goes back below what it has then.
 ///
 /// Threads that are created meanwhile inherit the policy and keep it, unless this one has SCHED_RESET_ON_FORK.
 ///
@@ -84,6 +88,14 @@ impl Fifo {
 
     /// Leaves the thread as it is now: for a program that it goes on to execute, or a thread that ends with the
     /// policy.
+    ///
+    /// ```
+    /// let thread = std::thread::spawn(|| match ring_tune::Fifo::begin(1) {
+    ///     Ok(fifo) => fifo.keep(),
+    ///     Err(error) => eprintln!("{error}"),
+    /// });
+    /// thread.join().unwrap();
+    /// ```
     pub fn keep(self) {
         core::mem::forget(self);
     }
@@ -91,8 +103,13 @@ impl Fifo {
 
 impl Drop for Fifo {
     fn drop(&mut self) {
-        // Nothing is left to do about a refusal; less priority is what everybody may have.
-        let _ = self.before.set();
+        let is_own = |now: Attributes| (now.policy, now.priority) == (FIFO, self.priority.into());
+        // What another guard of this thread, or somebody else, has set is lowered, never raised: a guard that ended before
+        // this one, though it began earlier, has already put back what was before both.
+        if Attributes::read().map_or(true, |now| is_own(now) || self.before.priority < now.priority) {
+            // Nothing is left to do about a refusal; less priority is what everybody may have.
+            let _ = self.before.set();
+        }
     }
 }
 
@@ -118,8 +135,7 @@ impl Attributes {
     /// A thread whose children do not inherit its policy may not give that up without privilege: it stays.
     fn fifo(&self, priority: u8) -> Self {
         let flags = self.flags & Self::RESET_ON_FORK;
-        let policy = libc::SCHED_FIFO.unsigned_abs();
-        Self { bytes: Self::BYTES, policy, flags, priority: priority.into(), ..Self::default() }
+        Self { bytes: Self::BYTES, policy: FIFO, flags, priority: priority.into(), ..Self::default() }
     }
 
     /// Those of the calling thread.

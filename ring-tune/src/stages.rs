@@ -13,12 +13,16 @@ pub use breakdown::{Breakdown, Part};
 /// Begins what [`Stages::to_bytes`] writes.
 const FORMAT: &[u8; 8] = b"ringstg1";
 
+/// Empty operations, of which the median tells what a step costs.
+const TRIALS: usize = 1_001;
+
 /// Records how long each of `N` named steps of an operation takes, and the whole of them.
 ///
-/// A stamp is taken when a step is passed: earlier code is done by then, and later code has not begun. It costs one
-/// reading of the clock (some 20 ns), which is measured when this is made and taken off every step. Recording allocates
-/// nothing and never fails; an operation that is given up, passes a step out of turn, or whose clock went back is left
-/// out of the figures and counted. Each step takes the memory of a [`Recorder`].
+/// A stamp is taken when a step is passed: earlier code is done by then, and later code has not begun. What a step shows
+/// in which nothing happens (some 20 to 40 ns) is measured when this is made and taken off; a step that was shorter took
+/// 0 ns. The whole is the sum of the steps. Recording allocates nothing and never fails; an operation that is given up,
+/// passes a step out of turn, or whose clock went back is left out of the figures and counted. Each step takes the memory
+/// of a [`Recorder`].
 ///
 /// ```
 /// use ring_tune::{Clock, Stages};
@@ -36,7 +40,12 @@ const FORMAT: &[u8; 8] = b"ringstg1";
 /// }
 /// let breakdown = stages.breakdown().expect("100 operations were recorded");
 /// assert_eq!(breakdown.whole.count, 100);
-/// println!("{breakdown}");
+/// assert_eq!(breakdown.parts[SEND].name, "send");
+/// println!("{breakdown}{:?} taken off", stages.costs_ns());
+///
+/// stages.begin().passed(SEND);
+/// drop(stages.begin());
+/// assert_eq!((stages.misordered(), stages.abandoned(), stages.count()), (1, 1, 100));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Stages<const N: usize> {
@@ -44,7 +53,10 @@ pub struct Stages<const N: usize> {
     names: [&'static str; N],
     parts: Box<[Recorder; N]>,
     whole: Recorder,
-    cost_ns: f64,
+    /// What is taken off each step of an [`Operation`].
+    empty_ns: [f64; N],
+    /// What is taken off where stamps come from elsewhere.
+    pair_ns: f64,
     abandoned: u64,
     misordered: u64,
 }
@@ -61,7 +73,8 @@ pub struct Operation<'a, const N: usize> {
 }
 
 impl<const N: usize> Stages<N> {
-    /// Names the steps in the order in which an operation passes them, and measures what a stamp costs, for some 100 µs.
+    /// Names the steps in the order in which an operation passes them, and measures in a thousand trials what empty ones
+    /// show.
     ///
     /// # Panics
     ///
@@ -69,9 +82,19 @@ impl<const N: usize> Stages<N> {
     #[must_use]
     pub fn new(clock: Clock, names: [&'static str; N]) -> Self {
         assert!(N > 0, "an operation has one step at least");
+        let mut trial = Self::taking_off(clock, names, [0.0; N], 0.0);
+        for _ in 0..TRIALS {
+            let mut operation = trial.begin();
+            (0..N).for_each(|step| operation.passed(step));
+        }
+        let empty_ns = trial.parts.each_ref().map(|part| part.quantile_ns(0.5).unwrap_or(0.0));
+        Self::taking_off(clock, names, empty_ns, clock.measure_cost_ns())
+    }
+
+    fn taking_off(clock: Clock, names: [&'static str; N], empty_ns: [f64; N], pair_ns: f64) -> Self {
         let parts = Box::new(core::array::from_fn(|_| Recorder::new()));
-        let cost_ns = clock.measure_cost_ns();
-        Self { clock, names, parts, whole: Recorder::new(), cost_ns, abandoned: 0, misordered: 0 }
+        let whole = Recorder::new();
+        Self { clock, names, parts, whole, empty_ns, pair_ns, abandoned: 0, misordered: 0 }
     }
 
     /// Stamps the start of an operation.
@@ -82,7 +105,7 @@ impl<const N: usize> Stages<N> {
     }
 
     /// Records an operation whose stamps were taken elsewhere, raw ticks of the same clock in another thread or process:
-    /// when it began, and when it passed each step.
+    /// when it began, and when it passed each step. [`Clock::measure_cost_ns`] is taken off each.
     ///
     /// ```
     /// use ring_tune::{Clock, Stages};
@@ -93,20 +116,23 @@ impl<const N: usize> Stages<N> {
     /// assert_eq!((stages.count(), stages.misordered()), (1, 1));
     /// ```
     pub fn record(&mut self, start: u64, passed: &[u64; N]) {
+        self.add(start, passed, [self.pair_ns; N]);
+    }
+
+    fn add(&mut self, start: u64, passed: &[u64; N], costs_ns: [f64; N]) {
         let mut last = start;
-        let mut ticks = [0.0; N];
-        for (tick, &stamp) in ticks.iter_mut().zip(passed) {
-            *tick = self.clock.between_ns(last, stamp);
-            last = stamp;
-        }
-        if ticks.iter().any(|&ns| ns < 0.0) {
-            self.misordered += 1;
+        let steps_ns = passed.map(|stamp| self.clock.between_ns(core::mem::replace(&mut last, stamp), stamp));
+        if steps_ns.iter().any(|&ns| ns < 0.0) {
+            self.misordered = self.misordered.saturating_add(1);
             return;
         }
-        for (part, ns) in self.parts.iter_mut().zip(ticks) {
-            part.record((ns - self.cost_ns).max(0.0));
+        let mut whole_ns = 0.0;
+        for ((part, step_ns), cost_ns) in self.parts.iter_mut().zip(steps_ns).zip(costs_ns) {
+            let own_ns = (step_ns - cost_ns).max(0.0);
+            part.record(own_ns);
+            whole_ns += own_ns;
         }
-        self.whole.record((self.clock.between_ns(start, last) - self.cost_ns * N as f64).max(0.0));
+        self.whole.record(whole_ns);
     }
 
     /// How many operations the figures stand on.
@@ -127,19 +153,20 @@ impl<const N: usize> Stages<N> {
         self.misordered
     }
 
-    /// What a stamp costs, in nanoseconds, and is taken off each step.
+    /// What is taken off each step of an [`Operation`], in nanoseconds.
     #[must_use]
-    pub fn cost_ns(&self) -> f64 {
-        self.cost_ns
+    pub fn costs_ns(&self) -> &[f64; N] {
+        &self.empty_ns
     }
 
     /// The figures of each step and of the whole; `None` while nothing is recorded.
     #[must_use]
     pub fn breakdown(&self) -> Option<Breakdown> {
         let whole = self.whole.summary()?;
-        let whole_ns = self.whole.sum_ns();
+        let whole_ns: f64 = self.parts.iter().map(Recorder::sum_ns).sum();
         let part = |(name, recorder): (&&'static str, &Recorder)| {
-            let share = if whole_ns > 0.0 { recorder.sum_ns() / whole_ns } else { 0.0 };
+            // Not a number where both are zero, or beyond all numbers.
+            let share = Some(recorder.sum_ns() / whole_ns).filter(|share| share.is_finite()).unwrap_or(0.0);
             Some(Part { name, summary: recorder.summary()?, share })
         };
         let parts = self.names.iter().zip(self.parts.iter()).map(part).collect::<Option<_>>()?;
@@ -150,8 +177,9 @@ impl<const N: usize> Stages<N> {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = FORMAT.to_vec();
-        bytes.extend(self.abandoned.to_le_bytes());
-        bytes.extend(self.misordered.to_le_bytes());
+        for number in [N as u64, self.abandoned, self.misordered] {
+            bytes.extend(number.to_le_bytes());
+        }
         for name in self.names {
             put(&mut bytes, name.as_bytes());
         }
@@ -179,7 +207,10 @@ impl<const N: usize> Stages<N> {
     /// # Ok::<(), ring_tune::Error>(())
     /// ```
     pub fn merge_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let (counts, mut rest) = header(bytes).ok_or(Error::RecorderBytes)?;
+        let ([steps, abandoned, misordered], mut rest) = header(bytes).ok_or(Error::RecorderBytes)?;
+        if steps != N as u64 {
+            return Err(Error::OtherStages);
+        }
         for name in self.names {
             if take(&mut rest).ok_or(Error::RecorderBytes)? != name.as_bytes() {
                 return Err(Error::OtherStages);
@@ -189,20 +220,21 @@ impl<const N: usize> Stages<N> {
         for _ in 0..=N {
             recorders.push(Recorder::from_bytes(take(&mut rest).ok_or(Error::RecorderBytes)?)?);
         }
-        if !rest.is_empty() {
+        if !rest.is_empty() || recorders.iter().any(|recorder| recorder.count() != recorders[N].count()) {
             return Err(Error::RecorderBytes);
         }
         for (own, other) in self.parts.iter_mut().chain([&mut self.whole]).zip(&recorders) {
             own.merge(other);
         }
-        self.abandoned = self.abandoned.saturating_add(counts[0]);
-        self.misordered = self.misordered.saturating_add(counts[1]);
+        self.abandoned = self.abandoned.saturating_add(abandoned);
+        self.misordered = self.misordered.saturating_add(misordered);
         Ok(())
     }
 }
 
 impl<const N: usize> Operation<'_, N> {
-    /// Stamps the end of a step, named by its place; the last one records the operation.
+    /// Stamps the end of a step, named by its place; the last one records the operation. One that is passed after the last
+    /// is counted as out of turn, too.
     #[inline]
     pub fn passed(&mut self, stage: usize) {
         let stamp = self.stages.clock.stop();
@@ -212,7 +244,7 @@ impl<const N: usize> Operation<'_, N> {
         }
         self.next += 1;
         if self.next == N && !self.is_misordered {
-            self.stages.record(self.start, &self.passed);
+            self.stages.add(self.start, &self.passed, self.stages.empty_ns);
         }
     }
 }
@@ -220,9 +252,9 @@ impl<const N: usize> Operation<'_, N> {
 impl<const N: usize> Drop for Operation<'_, N> {
     fn drop(&mut self) {
         if self.is_misordered {
-            self.stages.misordered += 1;
+            self.stages.misordered = self.stages.misordered.saturating_add(1);
         } else if self.next < N {
-            self.stages.abandoned += 1;
+            self.stages.abandoned = self.stages.abandoned.saturating_add(1);
         }
     }
 }
@@ -241,10 +273,14 @@ fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// The counts at the beginning, and what follows them.
-fn header(bytes: &[u8]) -> Option<([u64; 2], &[u8])> {
-    let rest = bytes.strip_prefix(FORMAT)?;
-    let (abandoned, rest) = rest.split_first_chunk()?;
-    let (misordered, rest) = rest.split_first_chunk()?;
-    Some(([*abandoned, *misordered].map(u64::from_le_bytes), rest))
+/// The numbers at the beginning, and what follows them.
+fn header(bytes: &[u8]) -> Option<([u64; 3], &[u8])> {
+    let mut rest = bytes.strip_prefix(FORMAT)?;
+    let mut numbers = [0; 3];
+    for number in &mut numbers {
+        let (bytes, behind) = rest.split_first_chunk()?;
+        *number = u64::from_le_bytes(*bytes);
+        rest = behind;
+    }
+    Some((numbers, rest))
 }

@@ -26,6 +26,12 @@ const CPUS: &str = "sys/devices/system/cpu";
 /// if let Some([producer, consumer]) = topology.best_pair(&allowed, None) {
 ///     println!("{producer} and {consumer}: {}", topology.share(producer, consumer));
 /// }
+/// assert_eq!(topology.housekeeping().union(topology.isolated()), *topology.online());
+/// for cpu in topology.online().iter() {
+///     assert!(topology.siblings(cpu).contains(cpu));
+///     let (last, node, package) = (topology.last_level(cpu), topology.node(cpu), topology.package(cpu));
+///     println!("{cpu}: cache shared by {last}, node {node:?} of {}, package {package:?}", topology.nodes().len());
+/// }
 /// # Ok::<(), ring_tune::Unread>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -278,11 +284,22 @@ impl Cache {
     }
 }
 
-/// Where the unified cgroup tree is mounted, alone or beside the older ones; none where it is not.
+/// Where the unified cgroup tree is mounted, alone or beside the older ones, as a path of the [`Tree`]; none where it is
+/// not.
 ///
 /// # Errors
 ///
 /// [`Unread`] where the mounts cannot be read.
+///
+/// ```
+/// use ring_tune::{Tree, cgroup_root};
+///
+/// let tree = Tree::live();
+/// if let Some(root) = cgroup_root(&tree)? {
+///     assert!(tree.exists(&format!("{root}/cgroup.controllers")));
+/// }
+/// # Ok::<(), ring_tune::Unread>(())
+/// ```
 pub fn cgroup_root(tree: &Tree) -> Result<Option<String>, Unread> {
     let mounts = match tree.text("proc/self/mountinfo") {
         Err(error) if error.is_absent() => return Ok(None),

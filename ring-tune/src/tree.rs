@@ -1,26 +1,23 @@
 //! The files in which a kernel tells about its machine, below a root: this machine's own, or a saved copy's.
-//!
-//! # Safety
-//!
-//! The unsafe block calls `openat2` with a path and a structure that live on the stack, and owns the descriptor
-//! that comes back.
-#![allow(unsafe_code)]
 
+mod names;
+mod open;
 #[cfg(test)]
 mod tests;
+mod unread;
 
-use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
 use std::{format, vec};
 
-use crate::Errno;
+use crate::CpuSet;
+use names::{by_number, fits};
+pub use unread::Unread;
 
 /// No file that is read here is longer on the largest machines: `/proc/interrupts` has 11 bytes for each interrupt and
 /// CPU, some 40 MiB for 5,000 and 768 of them.
@@ -38,8 +35,12 @@ const MOST_ENTRIES: usize = 1 << 20;
 /// ```
 /// use ring_tune::Tree;
 ///
-/// let version = Tree::live().text("proc/version")?;
-/// assert!(version.starts_with("Linux version"));
+/// let tree = Tree::live();
+/// assert!(tree.text("proc/version")?.starts_with("Linux version"));
+/// assert!(tree.number("proc/sys/kernel/pid_max")? > 0);
+/// assert!(tree.cpus("sys/devices/system/cpu/online")?.len() > 0);
+/// assert!(tree.names("proc/self")?.contains(&"stat".into()));
+/// assert!(tree.exists("proc/self/stat") && tree.text("no/such/file").unwrap_err().is_absent());
 /// # Ok::<(), ring_tune::Unread>(())
 /// ```
 #[derive(Debug)]
@@ -47,60 +48,6 @@ pub struct Tree {
     root: PathBuf,
     /// Of a saved tree; this machine's own needs no descriptor to stay below `/`.
     folder: Option<OwnedFd>,
-}
-
-/// Why something was not read from a [`Tree`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unread {
-    /// There is no such file: this machine does not have what it tells about.
-    #[error("{path} does not exist")]
-    Absent {
-        /// The path below the root.
-        path: String,
-    },
-    /// The file is there, but not for this user.
-    #[error("{path} may not be read by this user: try as root")]
-    Denied {
-        /// The path below the root.
-        path: String,
-    },
-    /// The file is there, and cannot be read or understood.
-    #[error("{path} {why}")]
-    Strange {
-        /// The path below the root.
-        path: String,
-        /// What is strange about it, in words that follow the path.
-        why: String,
-    },
-}
-
-impl Unread {
-    fn of(path: &str, error: &io::Error) -> Self {
-        let path = path.into();
-        match error.raw_os_error() {
-            // A device that has gone, or that answers that it does not support the file, is absent too.
-            Some(
-                libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::ENXIO | libc::ESRCH | libc::EOPNOTSUPP,
-            ) => Self::Absent { path },
-            Some(libc::EACCES | libc::EPERM) => Self::Denied { path },
-            Some(errno) => Self::Strange { path, why: format!("cannot be read: {}", Errno(errno)) },
-            None => Self::Strange { path, why: format!("cannot be read: {error}") },
-        }
-    }
-
-    /// The file at `path` says something that its reader does not understand; `what` it was to be, as in "no
-    /// number".
-    #[must_use]
-    pub fn strange(path: &str, what: &str) -> Self {
-        Self::Strange { path: path.into(), why: what.into() }
-    }
-
-    /// Whether there is no such file.
-    #[must_use]
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent { .. })
-    }
 }
 
 impl Tree {
@@ -124,10 +71,12 @@ impl Tree {
         let root = root.into();
         let failed = |error: io::Error| Unread::of(&root.display().to_string(), &error);
         let root = fs::canonicalize(&root).map_err(failed)?;
-        let folder = File::open(&root).map_err(failed)?;
-        if !folder.metadata().map_err(failed)?.is_dir() {
+        if !fs::metadata(&root).map_err(failed)?.is_dir() {
             return Err(Unread::strange(&root.display().to_string(), "is no folder"));
         }
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY);
+        let folder = options.open(&root).map_err(failed)?;
         Ok(Self { root, folder: Some(folder.into()) })
     }
 
@@ -137,10 +86,17 @@ impl Tree {
         self.folder.is_none()
     }
 
-    /// Where the file is on this machine, for those who read or write it themselves.
+    /// Where the file is on this machine, for those who read or write it themselves. A link on the way may lead them out
+    /// of the root.
+    ///
+    /// ```
+    /// let path = ring_tune::Tree::live().path("proc/version");
+    /// assert_eq!(path, std::path::Path::new("/proc/version"));
+    /// ```
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        // A path from the root would take its place.
+        self.root.join(path.trim_start_matches('/'))
     }
 
     /// What a file says, without the white space around it.
@@ -163,48 +119,57 @@ impl Tree {
     ///
     /// [`Unread`].
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
-        let file = self.file(path)?;
-        let failed = |error: io::Error| Unread::of(path, &error);
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(Unread::strange(path, "is no regular file"));
-        }
+        let file = self.file(path, "is no regular file", FileType::is_file)?;
         let mut bytes = vec![];
-        file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let read = file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Unread::of(path, &error))?;
         if bytes.len() as u64 > LONGEST_BYTES {
             return Err(Unread::strange(path, "is longer than 64 MiB"));
         }
         Ok(bytes)
     }
 
-    /// The first bytes that a character device gives, or what was saved of them; nothing else is read from devices.
+    /// The first bytes that a character device of this machine gives, or what was saved of them; nothing else is read from
+    /// devices.
     ///
     /// # Errors
     ///
     /// [`Unread`], also where there are fewer bytes.
+    ///
+    /// ```
+    /// assert_eq!(ring_tune::Tree::live().device("dev/zero"), Ok([0; 4]));
+    /// ```
     pub fn device<const BYTES: usize>(&self, path: &str) -> Result<[u8; BYTES], Unread> {
         let mut bytes = [0; BYTES];
-        let mut file = self.file(path)?;
-        let kind = file.metadata().map_err(|error| Unread::of(path, &error))?.file_type();
-        if !kind.is_file() && !kind.is_char_device() {
-            return Err(Unread::strange(path, "is no device"));
-        }
+        let is_meant = |kind: &FileType| kind.is_file() || self.is_live() && kind.is_char_device();
+        let mut file = self.file(path, "is no device", is_meant)?;
         file.read_exact(&mut bytes).map_err(|error| Unread::of(path, &error))?;
         Ok(bytes)
     }
 
-    /// A pipe without a writer does not make the caller wait.
-    fn file(&self, path: &str) -> Result<File, Unread> {
-        let file = self.open(path, libc::O_RDONLY | libc::O_NONBLOCK).map(File::from);
-        let file = file.map_err(|error| Unread::of(path, &error))?;
-        match file.metadata() {
-            Ok(metadata) if metadata.is_dir() => Err(Unread::strange(path, "is a folder")),
-            // So are those saved that their reader was denied; root would read nothing, and take it for what they say.
-            Ok(metadata) if !self.is_live() && metadata.mode() & 0o444 == 0 => {
-                Err(Unread::Denied { path: path.into() })
-            }
-            Ok(_) => Ok(file),
-            Err(error) => Err(Unread::of(path, &error)),
+    /// Looks at what is there before it opens it: to open a device may set it in motion, and a copy may hold any.
+    fn file(
+        &self,
+        path: &str,
+        otherwise: &str,
+        is_meant: impl Fn(&FileType) -> bool,
+    ) -> Result<File, Unread> {
+        let failed = |error: io::Error| Unread::of(path, &error);
+        let place = self.open(path, libc::O_PATH).map(File::from).map_err(failed)?;
+        let metadata = place.metadata().map_err(failed)?;
+        let kind = metadata.file_type();
+        if kind.is_dir() {
+            return Err(Unread::strange(path, "is a folder"));
         }
+        if !is_meant(&kind) {
+            return Err(Unread::strange(path, otherwise));
+        }
+        // So are those saved that their reader was denied; root would read nothing, and take it for what they say.
+        if !self.is_live() && metadata.mode() & 0o444 == 0 {
+            return Err(Unread::Denied { path: path.into() });
+        }
+        let mut options = File::options();
+        options.read(true).custom_flags(libc::O_NONBLOCK).open(of_descriptor(&place)).map_err(failed)
     }
 
     /// The number that a file says, in decimal notation.
@@ -223,7 +188,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`Unread`].
-    pub fn cpus(&self, path: &str) -> Result<crate::CpuSet, Unread> {
+    pub fn cpus(&self, path: &str) -> Result<CpuSet, Unread> {
         let text = self.text(path)?;
         text.parse()
             .map_err(|_| Unread::strange(path, &format!("says {}, which is no list of CPUs", quoted(&text))))
@@ -317,6 +282,12 @@ impl Tree {
     /// # Errors
     ///
     /// [`Unread`].
+    ///
+    /// ```
+    /// let place = ring_tune::Tree::live().resolve("proc/self")?;
+    /// assert_eq!(place, format!("proc/{}", std::process::id()));
+    /// # Ok::<(), ring_tune::Unread>(())
+    /// ```
     pub fn resolve(&self, path: &str) -> Result<String, Unread> {
         let failed = |error: io::Error| Unread::of(path, &error);
         let place = self.open(path, libc::O_PATH).map_err(failed)?;
@@ -324,46 +295,9 @@ impl Tree {
         let below = place.strip_prefix(&self.root).ok().and_then(Path::to_str);
         below.map(Into::into).ok_or_else(|| Unread::strange(path, "was moved out of the root"))
     }
-
-    fn open(&self, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
-        let flags = flags | libc::O_CLOEXEC;
-        let (folder, resolve) = match &self.folder {
-            Some(folder) => (folder.as_raw_fd(), libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS),
-            None => (libc::AT_FDCWD, 0),
-        };
-        let path = if self.is_live() { self.path(path) } else { path.into() };
-        let path = CString::new(path.as_os_str().as_bytes())?;
-        if self.is_live() {
-            // SAFETY: the path ends in a zero byte and outlives the call.
-            let descriptor = unsafe { libc::open(path.as_ptr(), flags) };
-            return owned(descriptor.into());
-        }
-        let how = OpenHow { flags: u64::try_from(flags).expect("no flag is the sign"), mode: 0, resolve };
-        // SAFETY: the kernel reads the path up to its zero byte, and `how` in the size that is passed along.
-        let descriptor = unsafe {
-            libc::syscall(libc::SYS_openat2, folder, path.as_ptr(), &raw const how, size_of::<OpenHow>())
-        };
-        owned(descriptor)
-    }
 }
 
-/// `struct open_how` of openat2(2), whose libc twin cannot be made outside of libc.
-#[repr(C)]
-struct OpenHow {
-    flags: u64,
-    mode: u64,
-    resolve: u64,
-}
-
-fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
-    match libc::c_int::try_from(descriptor) {
-        // SAFETY: the kernel has just opened it for this call alone.
-        Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn of_descriptor(descriptor: &OwnedFd) -> String {
+fn of_descriptor(descriptor: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
@@ -371,26 +305,4 @@ fn of_descriptor(descriptor: &OwnedFd) -> String {
 fn quoted(text: &str) -> String {
     let start: String = text.chars().take(40).collect();
     format!("{start:?}{}", if start.len() < text.len() { "…" } else { "" })
-}
-
-/// Whether a name fits a pattern with stars.
-fn fits(name: &str, pattern: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
-    let Some(name) = name.strip_prefix(start) else { return false };
-    name.char_indices().map(|(place, _)| &name[place..]).chain([""]).any(|tail| fits(tail, rest))
-}
-
-/// A key that sorts numbers within names by value: digits of equal length, their number in front.
-fn by_number(name: &str) -> String {
-    let mut key = String::new();
-    let mut rest = name;
-    while let Some(at) = rest.find(|letter: char| letter.is_ascii_digit()) {
-        let digits = rest[at..].find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len() - at);
-        let number = rest[at..at + digits].trim_start_matches('0');
-        key.push_str(&rest[..at]);
-        key.push_str(&format!("{:03}{number}", number.len()));
-        rest = &rest[at + digits..];
-    }
-    key.push_str(rest);
-    key + "\0" + name
 }

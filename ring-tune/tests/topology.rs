@@ -7,12 +7,42 @@ mod skip;
 use std::fs;
 use std::process::{Command, Output};
 
-use ring_tune::allowed_cpus;
+use ring_tune::{allowed_cpus, pin_to};
 use serde_json::Value;
 use skip::skip;
 
 fn topology(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ring-tune")).arg("topology").args(arguments).output().unwrap()
+}
+
+/// None on a machine with one CPU.
+fn pair() -> Option<[usize; 2]> {
+    let cpus: Vec<usize> = allowed_cpus().unwrap().iter().take(2).collect();
+    cpus.try_into().ok()
+}
+
+#[test]
+fn one_cpu_is_no_pair() {
+    let first = allowed_cpus().unwrap().iter().next().unwrap();
+    let pinned = std::thread::spawn(move || {
+        pin_to(first).unwrap();
+        topology(&[])
+    });
+    let output = pinned.join().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains(&format!(
+        "takes two CPUs to hand something over: name them with --cpus; may be used: {first}"
+    )));
+}
+
+#[test]
+fn a_cpu_that_is_named_twice_is_measured_once() {
+    let Some([one, other]) = pair() else { return skip("there is one CPU") };
+    let output = topology(&["--cpus", &format!("{other},{one},{other}"), "--rounds", "1", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["cpus"], serde_json::json!([one, other]));
+    assert_eq!(report["pairs"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -50,11 +80,16 @@ fn each_pair_has_a_time_and_what_it_shares() {
 
 #[test]
 fn what_cannot_be_measured_or_written_is_told_at_once() {
+    let Some(cpus) = pair() else { return skip("there is one CPU") };
+    let [first, twice] = [format!("{}", cpus[0]), format!("{0},{0}", cpus[0])];
     for (arguments, text) in [
-        (&["--cpus", "0"] as &[_], "no pair"),
+        (&["--cpus", ""] as &[_], "takes two CPUs"),
+        (&["--cpus", &first], "takes two CPUs"),
+        (&["--cpus", &twice], "takes two CPUs"),
         (&["--cpus", "0,8191"], "may only use"),
         (&["--rounds", "0"], "rounds"),
         (&["--heat-map", "/no/such/folder/map.svg", "--rounds", "65535"], "cannot write /no/such/folder"),
+        (&["--heat-map", "/dev/full", "--rounds", "1"], "cannot write /dev/full"),
     ] {
         let output = topology(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

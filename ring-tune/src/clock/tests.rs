@@ -1,3 +1,4 @@
+use core::cell::Cell;
 use std::thread;
 
 use super::*;
@@ -34,6 +35,23 @@ fn fifty_milliseconds_are_as_long_as_the_kernel_says() {
         let error = worst_case.fold(f64::INFINITY, f64::min);
         assert!(error < TOLERANCE, "{clock:?} is off by {error}");
     }
+}
+
+/// Counters as faulty virtual machines have them.
+#[test]
+fn a_counter_that_does_not_run_on_is_no_clock() {
+    assert_eq!(calibrated_hz(|| 7), None, "it stands still");
+    let count = Cell::new(u64::MAX);
+    assert_eq!(calibrated_hz(|| count.replace(count.get() - 1)), None, "it runs backwards");
+    count.set(0);
+    let back_at_times = || {
+        let number = count.replace(count.get() + 1);
+        (1 << 40) + 100 * number - 1_000 * u64::from(number % 4 == 1)
+    };
+    assert!(calibrated_hz(back_at_times).unwrap() > 0.0, "what went back is left out");
+    let slowly = || monotonic_raw_ns() / 1_000;
+    let hz = calibrated_hz(slowly).unwrap();
+    assert!((hz / 1e6 - 1.0).abs() < 1e-2, "{hz}");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //!
 //! # Safety
 //!
-//! The unsafe blocks read the thread's own error number.
+//! The unsafe blocks read the thread's own error number, and have the C library write to a buffer on the stack whose length
+//! it is told.
 #![allow(unsafe_code)]
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
 
-/// An error number of the operating system; any number is valid.
+/// An error number of the operating system; any number is valid. Displayed as the C library says it.
 ///
 /// ```
 /// use ring_tune::Errno;
@@ -38,13 +39,14 @@ impl Errno {
 
 impl fmt::Display for Errno {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = match *self {
-            Self::INVAL => "Invalid argument ",
-            Self::NOSYS => "Function not implemented ",
-            Self::PERM => "Operation not permitted ",
-            _ => "",
-        };
-        write!(formatter, "{message}(errno {})", self.0)
+        let mut buffer = [0_u8; 128];
+        // SAFETY: the buffer is as long as is passed along.
+        let status = unsafe { libc::strerror_r(self.0, buffer.as_mut_ptr().cast::<c_char>(), buffer.len()) };
+        let message = CStr::from_bytes_until_nul(&buffer).ok().filter(|_| status == 0);
+        if let Some(message) = message.and_then(|message| message.to_str().ok()) {
+            write!(formatter, "{message} ")?;
+        }
+        write!(formatter, "(errno {})", self.0)
     }
 }
 

@@ -73,17 +73,17 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What to do about memory that was not locked; mlock(2).
+/// What to do about memory that was not locked; mlock(2): EPERM is the answer where the limit is 0, and else a sandbox's.
 pub(super) fn lock_memory_remedy(errno: Errno, limit_bytes: u64) -> &'static str {
-    match errno {
-        Errno::PERM | Errno(libc::ENOMEM | libc::EAGAIN) if limit_bytes != u64::MAX => {
+    match (errno, limit_bytes) {
+        (Errno::PERM, 0) | (Errno(libc::ENOMEM | libc::EAGAIN), 0..u64::MAX) => {
             "all mappings count; raise it (`ulimit -l`, memlock in limits.conf, LimitMEMLOCK= of systemd), or grant \
-             CAP_IPC_LOCK"
+             CAP_IPC_LOCK; with that, map less, or raise memory.max of its cgroup"
         }
-        Errno(libc::ENOMEM | libc::EAGAIN) => {
+        (Errno(libc::ENOMEM | libc::EAGAIN), u64::MAX) => {
             "there is not as much memory; map less, or raise memory.max of its cgroup"
         }
-        _ => "allow mlockall in the sandbox of this process",
+        _ => "allow mlockall and munlockall in the sandbox of this process",
     }
 }
 
@@ -91,8 +91,8 @@ pub(super) fn lock_memory_remedy(errno: Errno, limit_bytes: u64) -> &'static str
 pub(super) fn memory_policy_remedy(errno: Errno) -> &'static str {
     match errno {
         Errno::INVAL => {
-            "it does not exist, has no memory, or is outside cpuset.mems of this process; choose one from \
-             Mems_allowed_list in /proc/self/status"
+            "it does not exist, has no memory, or is outside cpuset.mems of this process, choose one from \
+             Mems_allowed_list in /proc/self/status; or the range ends within a huge page, name all of it"
         }
         Errno::NOSYS => {
             "this kernel has no NUMA policies (CONFIG_NUMA), so that there is nothing to choose from"

@@ -9,7 +9,7 @@
 
 use std::vec::Vec;
 
-use super::{LARGEST_PS, Recorder};
+use super::{LARGEST_PS, MOST_SAMPLES, Recorder};
 use crate::Error;
 
 const FORMAT: &[u8; 8] = b"ringrec1";
@@ -70,7 +70,7 @@ impl Recorder {
             let (value, count) = entry.split_first_chunk()?;
             let value = u64::from_le_bytes(*value);
             let count = u64::from_le_bytes(*count.first_chunk()?);
-            total = total.checked_add(count)?;
+            total = total.checked_add(count).filter(|&total| total <= MOST_SAMPLES)?;
             // The last bucket ends somewhat above the largest value.
             if count == 0 || value > LARGEST_PS + LARGEST_PS / 100 || last.is_some_and(|last| last >= value) {
                 return None;

@@ -121,11 +121,38 @@ proptest! {
             let at = place.index(bytes.len());
             bytes[at] ^= noise.first().copied().unwrap_or(1);
         }
-        if let Ok(recorder) = Recorder::from_bytes(&bytes) {
+        if let Ok(mut recorder) = Recorder::from_bytes(&bytes) {
             let _ = recorder.summary();
-            let _ = recorder.to_bytes();
+            recorder.merge(&recorder.clone());
+            recorder.record(-1.0);
+            let _ = recorder.summary();
+            prop_assert!(Recorder::from_bytes(&recorder.to_bytes()).is_ok());
         }
     }
+}
+
+/// As many samples as a recorder may hold, from as many peers as like to send them.
+#[test]
+fn counts_end_where_percentiles_are_still_right() {
+    let mut many = recorded(&[10.0]);
+    many.histogram.record_n(10_000, MOST_SAMPLES - 1).unwrap();
+    let bytes = many.to_bytes();
+    let mut merged = recorded(&[5.0, 70.0]);
+    for _ in 0..3 {
+        merged.merge(&Recorder::from_bytes(&bytes).unwrap());
+        assert_close(merged.quantile_ns(1.0).unwrap(), 70.0);
+    }
+    assert_eq!((merged.count(), merged.rejected()), (2, 3 * MOST_SAMPLES));
+    let mut none = Recorder::new();
+    none.merge(&many);
+    assert_close(none.quantile_ns(1.0).unwrap(), 10.0);
+    none.merge(&none.clone());
+    none.rejected = u64::MAX;
+    none.record(-1.0);
+    none.merge(&none.clone());
+    assert_eq!((none.count(), none.rejected()), (MOST_SAMPLES, u64::MAX));
+    many.record(3.0);
+    assert_eq!(Recorder::from_bytes(&many.to_bytes()).unwrap_err(), crate::Error::RecorderBytes);
 }
 
 #[test]

@@ -49,6 +49,47 @@ fn the_policy_holds_while_the_guard_lives_and_what_was_before_comes_back() {
 }
 
 #[test]
+fn guards_that_end_in_any_order_leave_no_priority_behind() {
+    if !is_permitted() {
+        return;
+    }
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for priorities in [[1, 2, 3], [3, 2, 1], [2, 2, 2], [1, 3, 1], [3, 1, 3]] {
+            thread::spawn(move || {
+                let before = by_proc();
+                let mut guards = priorities.map(|priority| Some(Fifo::begin(priority).unwrap()));
+                for place in order {
+                    guards[place] = None;
+                }
+                assert_eq!(by_proc(), before, "{priorities:?}, ended in the order {order:?}");
+            })
+            .join()
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_somebody_else_has_set_meanwhile_stays() {
+    if !is_permitted() {
+        return;
+    }
+    thread::spawn(|| {
+        let fifo = Fifo::begin(3).unwrap();
+        let idle = Attributes {
+            policy: libc::SCHED_IDLE.unsigned_abs(),
+            priority: 0,
+            ..Attributes::read().unwrap()
+        };
+        idle.set().unwrap();
+        drop(fifo);
+        assert_eq!(by_proc()[..2], [i64::from(libc::SCHED_IDLE), 0]);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
 fn children_inherit_the_policy_unless_they_did_not_before() {
     if !is_permitted() {
         return;

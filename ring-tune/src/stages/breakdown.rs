@@ -13,7 +13,7 @@ use crate::Summary;
 pub struct Breakdown {
     /// The steps in their order.
     pub parts: Vec<Part>,
-    /// From the start to the last step.
+    /// The sum of the steps.
     pub whole: Summary,
     /// Operations that were given up, which the figures leave out.
     pub abandoned: u64,
@@ -27,7 +27,7 @@ pub struct Breakdown {
 pub struct Part {
     /// As it was named.
     pub name: &'static str,
-    /// Its own time, what a stamp costs taken off.
+    /// Its own time, what an empty step shows taken off.
     pub summary: Summary,
     /// Its part of the time of the whole, from 0 to 1.
     pub share: f64,

@@ -1,3 +1,4 @@
+use std::println;
 use std::string::ToString;
 
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ fn stages() -> Stages<3> {
 /// Ticks of the monotonic clock are nanoseconds.
 fn recorded() -> Stages<3> {
     let mut stages = stages();
-    stages.cost_ns = 10.0;
+    stages.pair_ns = 10.0;
     for number in 0..100 {
         let start = number * 10_000;
         stages.record(start, &[start + 110, start + 620, start + 1_630]);
@@ -27,6 +28,45 @@ fn parts_add_up_to_the_whole() {
     assert_eq!(breakdown.whole.mean_ns, 1_600.0);
     assert_eq!(breakdown.parts[1].share, 500.0 / 1_600.0);
     assert_eq!(breakdown.whole.count, 100);
+}
+
+/// Some are shorter than what is taken off.
+#[test]
+fn parts_add_up_to_the_whole_however_short_they_are() {
+    let mut stages = stages();
+    stages.pair_ns = 25.0;
+    for number in 0..1_000 {
+        stages.record(number, &[number + number % 50, number + 60, number + 60 + number % 30]);
+    }
+    let breakdown = stages.breakdown().unwrap();
+    let sum: f64 = breakdown.parts.iter().map(|part| part.summary.mean_ns).sum();
+    assert!((sum / breakdown.whole.mean_ns - 1.0).abs() < 1e-9, "{breakdown}");
+    let share: f64 = breakdown.parts.iter().map(|part| part.share).sum();
+    assert!((share - 1.0).abs() < 1e-9 && breakdown.parts.iter().all(|part| part.share > 0.0), "{breakdown}");
+}
+
+/// Between two stamps of an operation there is more than between a start and a stop of the clock.
+#[test]
+fn what_is_taken_off_is_what_an_empty_step_shows() {
+    let run = |stages: &mut Stages<3>| {
+        for _ in 0..10_001 {
+            let mut operation = stages.begin();
+            (0..3).for_each(|step| operation.passed(step));
+        }
+        let breakdown = stages.breakdown().unwrap();
+        println!("{:.1?} taken off\n{breakdown}", stages.costs_ns());
+        breakdown.parts.iter().map(|part| part.summary.p50_ns).collect::<Vec<_>>()
+    };
+    let mut stages = Stages::new(Clock::new(), ["first", "second", "third"]);
+    assert!(run(&mut stages).iter().zip(stages.costs_ns()).all(|(own_ns, cost_ns)| own_ns < cost_ns));
+    // Each has its own.
+    stages = Stages {
+        empty_ns: [0.0, 1e9, 0.0],
+        pair_ns: 1e9,
+        ..Stages::new(Clock::new(), ["first", "second", "third"])
+    };
+    let own_ns = run(&mut stages);
+    assert!(own_ns[0] > 0.0 && own_ns[1] == 0.0 && own_ns[2] > 0.0, "{own_ns:?}");
 }
 
 #[test]
@@ -76,9 +116,9 @@ fn a_planted_step_is_reported_as_long_as_it_is() {
     }
     let breakdown = stages.breakdown().unwrap();
     let [within, around] = [within, around].map(|recorder| recorder.summary().unwrap().p50_ns);
-    let (planted, cost) = (breakdown.parts[1].summary.p50_ns, stages.cost_ns());
-    std::println!(
-        "planted {planted:.1} ns; stamps within it {within:.1}, around it {around:.1}; a stamp costs {cost:.1}"
+    let (planted, cost) = (breakdown.parts[1].summary.p50_ns, stages.costs_ns()[1]);
+    println!(
+        "planted {planted:.1} ns; stamps within it {within:.1}, around it {around:.1}; {cost:.1} taken off"
     );
     // Percentiles are within 0.05 %.
     assert!(
@@ -97,14 +137,51 @@ fn what_another_process_recorded_is_merged() {
     one.merge_bytes(&other.to_bytes()).unwrap();
     let breakdown = one.breakdown().unwrap();
     assert_eq!((breakdown.whole.count, breakdown.whole.mean_ns), (200, 1_600.0));
-    let mut renamed = Stages::new(Clock::monotonic(), ["prepare", "post", "poll"]);
-    assert_eq!(renamed.merge_bytes(&other.to_bytes()), Err(Error::OtherStages));
-    assert_eq!(renamed.count(), 0);
+    fn is_other<const N: usize>(names: [&'static str; N], bytes: &[u8]) {
+        let mut stages = Stages::new(Clock::monotonic(), names);
+        assert_eq!(stages.merge_bytes(bytes), Err(Error::OtherStages), "{names:?}");
+        assert_eq!(stages.count(), 0);
+    }
+    is_other(["prepare", "post", "poll"], &other.to_bytes());
+    is_other(["prepare", "wait", "post"], &other.to_bytes());
+    is_other(["prepare", "post"], &other.to_bytes());
+    is_other(["prepare", "post", "wait", "reap"], &other.to_bytes());
     let bytes = other.to_bytes();
     for end in 0..bytes.len() {
         assert!(one.merge_bytes(&bytes[..end]).is_err(), "{end}");
     }
     assert_eq!(one.count(), 200, "nothing is added where it fails");
+}
+
+/// Counts at the end of their range, steps that were recorded unequally often, times without end.
+#[test]
+fn no_bytes_of_a_peer_spoil_more_than_figures() {
+    let largest = u64::MAX.to_le_bytes();
+    let mut counts = recorded().to_bytes();
+    counts[FORMAT.len() + 8..][..16].copy_from_slice(&[largest, largest].concat());
+    let mut here = stages();
+    here.merge_bytes(&counts).unwrap();
+    here.merge_bytes(&counts).unwrap();
+    drop(here.begin());
+    here.record(50, &[60, 70, 65]);
+    let mut out_of_turn = here.begin();
+    out_of_turn.passed(1);
+    drop(out_of_turn);
+    assert_eq!((here.abandoned(), here.misordered(), here.count()), (u64::MAX, u64::MAX, 200));
+
+    let mut unequal = recorded();
+    unequal.parts[1].record(1.0);
+    assert_eq!(stages().merge_bytes(&unequal.to_bytes()), Err(Error::RecorderBytes));
+    unequal = stages();
+    unequal.whole.record(1.0);
+    assert_eq!(stages().merge_bytes(&unequal.to_bytes()), Err(Error::RecorderBytes));
+
+    let mut endless = stages();
+    endless.parts.iter_mut().for_each(|part| part.record(f64::INFINITY));
+    endless.whole.record(f64::INFINITY);
+    here.merge_bytes(&endless.to_bytes()).unwrap();
+    let shares = here.breakdown().unwrap().parts.into_iter().map(|part| part.share);
+    assert!(shares.into_iter().all(|share| (0.0..=1.0).contains(&share)));
 }
 
 #[test]

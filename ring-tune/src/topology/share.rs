@@ -3,6 +3,10 @@
 use core::fmt;
 
 /// The nearest thing that two CPUs have in common; what the way between them costs depends on it.
+///
+/// ```
+/// assert_eq!(ring_tune::Share::Cache { level: 3 }.to_string(), "two cores that share the L3 cache");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Share {

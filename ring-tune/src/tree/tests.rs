@@ -1,7 +1,12 @@
-use std::process;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::{process, thread};
+
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::mkfifo;
 
 use super::*;
 use crate::laid_out::LaidOut;
+use crate::skip::skip;
 
 /// Beside whatever a test writes there is a folder `sys/a`.
 fn folder() -> LaidOut {
@@ -42,9 +47,7 @@ fn whatever_else_is_there_has_its_reason() {
     files.write("sys/a/binary", [0xff, 0xfe]);
     files.write("sys/a/zero", [b'1', 0]);
     File::create(files.path().join("sys/a/huge")).unwrap().set_len(LONGEST_BYTES + 1).unwrap();
-    let pipe = CString::new(files.path().join("sys/a/pipe").as_os_str().as_bytes()).unwrap();
-    // SAFETY: the path ends in a zero byte and outlives the call.
-    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    mkfifo(&files.path().join("sys/a/pipe"), Mode::S_IRUSR).unwrap();
     files.link("sys/a/loop", "loop");
 
     let tree = tree(&files);
@@ -56,8 +59,11 @@ fn whatever_else_is_there_has_its_reason() {
     assert_eq!(strange(tree.text("sys/a/pipe")), "is no regular file");
     assert_eq!(strange(tree.text("sys/a")), "is a folder");
     assert_eq!(strange(tree.device::<4>("sys/a/pipe")), "is no device");
+    for root in ["sys/a/pipe", "sys/a/text"] {
+        assert_eq!(strange(Tree::below(files.path().join(root))), "is no folder");
+    }
     assert!(strange(tree.device::<4>("sys/a/zero")).contains("cannot be read"));
-    assert!(strange(tree.text("sys/a/loop")).contains("errno 40"));
+    assert!(strange(tree.text("sys/a/loop")).contains("Too many levels of symbolic links (errno 40)"));
     assert!(strange(tree.text("sys/\0")).contains("cannot be read"));
     assert!(tree.text("sys/b").unwrap_err().is_absent());
     assert!(tree.text("sys/a/text/more").unwrap_err().is_absent());
@@ -79,9 +85,59 @@ fn no_link_leads_out_of_the_root() {
     assert!(tree.text("sys/relative").unwrap_err().is_absent());
     assert!(tree.text("../../../../../../etc/passwd").unwrap_err().is_absent());
     assert!(tree.text("/etc/passwd").unwrap_err().is_absent());
+    assert_eq!(tree.path("/etc/passwd"), tree.path("etc/passwd"));
     assert_eq!(tree.text("sys/of-the-root").unwrap(), "at the root");
     assert_eq!(tree.text("sys/b/inside").unwrap(), "inside");
     assert_eq!(tree.resolve("sys/b/inside").unwrap(), "sys/a/inside");
+}
+
+/// What may set something in motion, or wait for somebody, is not even opened: to open one of these is an error.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let files = folder();
+    let name = |name: &str| files.path().join("sys/a").join(name);
+    let _socket = std::os::unix::net::UnixListener::bind(name("socket")).unwrap();
+    let mut names = vec!["socket"];
+    for (device, kind) in [("character", SFlag::S_IFCHR), ("block", SFlag::S_IFBLK)] {
+        // A number that no driver has.
+        match mknod(&name(device), kind, Mode::S_IRUSR, makedev(4_000, 4_000)) {
+            Ok(()) => names.push(device),
+            Err(error) => skip(format!("no {device} device can be made: {error}")),
+        }
+    }
+    let tree = tree(&files);
+    for name in names {
+        assert_eq!(strange(tree.bytes(&format!("sys/a/{name}"))), "is no regular file");
+        assert_eq!(strange(tree.device::<4>(&format!("sys/a/{name}"))), "is no device");
+        assert!(tree.exists(&format!("sys/a/{name}")));
+    }
+}
+
+/// The kernel does not go up a folder while somebody renames one anywhere.
+#[test]
+fn folders_that_are_renamed_meanwhile_keep_nobody_from_reading() {
+    let files = folder();
+    files.write("sys/number", "7");
+    files.link("sys/a/link", "../number");
+    let others = folder();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let [one, other] = ["one", "other"].map(|name| others.path().join(name));
+            fs::create_dir(&one).unwrap();
+            // ORDERING: Relaxed: nothing else is read because of it.
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&one, &other).unwrap();
+                fs::rename(&other, &one).unwrap();
+            }
+        });
+        let tree = tree(&files);
+        let read: Vec<_> = (0..20_000).map(|_| tree.number("sys/a/link")).collect();
+        // ORDERING: Relaxed: nothing else is published with it.
+        is_over.store(true, Ordering::Relaxed);
+        let other = read.into_iter().find(|number| *number != Ok(7));
+        assert_eq!(other, None);
+    });
 }
 
 #[test]

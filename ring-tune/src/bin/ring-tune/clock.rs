@@ -2,6 +2,8 @@
 
 mod one_way;
 mod peer;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
@@ -10,6 +12,7 @@ use ring_tune::{Clock, CpuSet, Source, Topology, Tree, allowed_cpus};
 use serde::Serialize;
 
 use crate::say::{plain, say, say_json};
+use crate::topology;
 use one_way::OneWay;
 
 /// What to measure.
@@ -49,7 +52,7 @@ struct Report {
 
 pub(crate) fn run(args: &Args) -> crate::Result {
     let tree = Tree::live();
-    let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
+    let (topology, _) = topology::of(&tree)?;
     let cpus = cpus(args.cpus.as_ref(), &topology)?;
     let clock = Clock::new();
     let clocksource = tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource").ok();
@@ -57,29 +60,36 @@ pub(crate) fn run(args: &Args) -> crate::Result {
         Some(cpus) => Some(one_way::measure(clock, cpus, args.samples / 2)?),
         None => None,
     };
-    let agree = one_way.as_ref().is_some_and(|ways| ways.iter().all(|way| way.negative == 0));
-    let report = Report {
-        report: "ring-tune clock",
-        source: match clock.source() {
-            Source::Tsc => "TSC",
-            Source::Cntvct => "generic timer",
-            _ => "CLOCK_MONOTONIC",
-        },
-        hz: clock.hz(),
-        resolution_ns: resolution_ns(&clock),
-        stamp_cost_ns: stamp_cost_ns(&clock),
-        pair_cost_ns: clock.measure_cost_ns(),
-        // The kernel watches the TSC, and takes another clock where it found it to be wrong.
-        is_usable_one_way: agree && (clock.source() != Source::Tsc || clocksource.as_deref() == Some("tsc")),
-        clocksource,
-        one_way,
-    };
+    let report = Report::of(clock, clocksource, one_way);
     if args.json {
         say_json(&report)?;
     } else {
         say(format_args!("{}", text(&report, &topology)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Report {
+    fn of(clock: Clock, clocksource: Option<String>, one_way: Option<[OneWay; 2]>) -> Self {
+        let agree = one_way.as_ref().is_some_and(|ways| ways.iter().all(|way| way.negative == 0));
+        Self {
+            report: "ring-tune clock",
+            source: match clock.source() {
+                Source::Tsc => "TSC",
+                Source::Cntvct => "generic timer",
+                _ => "CLOCK_MONOTONIC",
+            },
+            hz: clock.hz(),
+            resolution_ns: resolution_ns(&clock),
+            stamp_cost_ns: stamp_cost_ns(&clock),
+            pair_cost_ns: clock.measure_cost_ns(),
+            // The kernel watches the TSC, and takes another clock where it found it to be wrong.
+            is_usable_one_way: agree
+                && (clock.source() != Source::Tsc || clocksource.as_deref() == Some("tsc")),
+            clocksource,
+            one_way,
+        }
+    }
 }
 
 /// The two CPUs; none where there is one only.
@@ -93,18 +103,21 @@ fn cpus(named: Option<&CpuSet>, topology: &Topology) -> anyhow::Result<Option<[u
     Ok(Some(cpus))
 }
 
-/// The smallest step that was seen.
+/// The smallest step that was seen; a coarse clock stands still for many stamps.
 fn resolution_ns(clock: &Clock) -> f64 {
-    let mut smallest = u64::MAX;
+    let mut smallest = f64::INFINITY;
     let mut last = clock.start();
-    for _ in 0..100_000 {
+    let mut stamps = 0;
+    while stamps < 100_000 || smallest == f64::INFINITY {
         let now = clock.start();
-        if now > last {
-            smallest = smallest.min(now - last);
+        let step_ns = clock.between_ns(last, now);
+        if step_ns > 0.0 {
+            smallest = smallest.min(step_ns);
         }
         last = now;
+        stamps += 1;
     }
-    clock.ticks_to_ns(smallest)
+    smallest
 }
 
 /// The mean of a thousand stamps, in the quietest of a hundred blocks.
@@ -138,8 +151,18 @@ fn text(report: &Report, topology: &Topology) -> String {
     for way in ways {
         text += &format!("  {way}\n");
     }
-    text + match report.is_usable_one_way {
-        true => "no stamp came before it was sent: the clock can be used for one-way times\n",
-        false => "the clock cannot be used for one-way times here: halve round trips\n",
-    }
+    let negative: u64 = ways.iter().map(|way| way.negative).sum();
+    text += &match (report.is_usable_one_way, negative) {
+        (true, _) => "no stamp came before it was sent: the clock can be used for one-way times\n".into(),
+        (false, 0) => format!(
+            "no stamp came before it was sent, but the kernel does not read its own time from the {}: do not rely on it for \
+             one-way times, halve round trips\n",
+            report.source
+        ),
+        (false, _) => format!(
+            "{negative} stamps came before they were sent: the clock cannot be used for one-way times here, halve round \
+             trips\n"
+        ),
+    };
+    text
 }

@@ -1,5 +1,8 @@
 //! A cache line over which two CPUs hand a word to and fro.
 
+#[cfg(test)]
+mod tests;
+
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,22 +26,28 @@ impl Line {
         self.0.store(word, Ordering::Relaxed);
     }
 
-    /// Polls until the word is another one than `last`.
+    /// Polls until the word is another one than `last`. Once `is_alive` says no, whatever the other side has sent is to be
+    /// seen.
     #[inline]
     pub(crate) fn receive(&self, last: u64, is_alive: impl Fn() -> bool) -> Result<u64, PeerGone> {
         loop {
             for _ in 0..PATIENCE {
-                // ORDERING: Relaxed: the word is all that travels; stamps order themselves against it.
-                let word = self.0.load(Ordering::Relaxed);
-                if word != last {
+                if let Some(word) = self.other_than(last) {
                     return Ok(word);
                 }
                 spin_loop();
             }
             std::thread::yield_now();
             if !is_alive() {
-                return Err(PeerGone);
+                // Its last word may have come after the last look.
+                return self.other_than(last).ok_or(PeerGone);
             }
         }
+    }
+
+    #[inline]
+    fn other_than(&self, last: u64) -> Option<u64> {
+        // ORDERING: Relaxed: the word is all that travels; stamps order themselves against it.
+        Some(self.0.load(Ordering::Relaxed)).filter(|&word| word != last)
     }
 }

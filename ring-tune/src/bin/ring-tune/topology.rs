@@ -1,4 +1,8 @@
 //! `ring-tune topology`: what a hand-over costs between each pair of CPUs, beside what they share.
+//!
+//! | edge | from | to | carries |
+//! |---|---|---|---|
+//! | R1 → A1 | a thread that ends | the look whether it lives | the last word that it sent |
 
 mod heat_map;
 mod measure;
@@ -10,9 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use ring_tune::{Clock, CpuSet, Topology, Tree, allowed_cpus};
+use ring_tune::{Clock, CpuSet, Topology, Tree, Unread, allowed_cpus};
 
-use crate::say::{say, say_json, warn};
+use crate::say::{plain, say, say_json, warn};
 use report::Report;
 
 /// What to measure.
@@ -39,11 +43,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> crate::Result {
-    let topology = Topology::read(&Tree::live()).context("cannot tell which CPUs this machine has")?;
+    let (topology, _) = of(&Tree::live())?;
     let allowed = allowed_cpus()?;
     let cpus = args.cpus.as_ref().unwrap_or(&allowed);
     ensure!(cpus.is_subset(&allowed), "--cpus {cpus}: this process may only use {allowed}");
-    ensure!(cpus.len() > 1, "CPUs {cpus}: there is no pair to measure, name two at least");
+    ensure!(
+        cpus.len() > 1,
+        "it takes two CPUs to hand something over: name them with --cpus; may be used: {allowed}"
+    );
     // Opened before the run, so that nobody waits for a run to learn that it cannot be written.
     let heat_map = args.heat_map.as_ref().map(|path| {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
@@ -53,13 +60,15 @@ pub(crate) fn run(args: &Args) -> crate::Result {
 
     let rounds = measure::rounds(Clock::new(), cpus, args.rounds, progress)?;
     let report = Report::of(&topology, cpus, &rounds);
-    if let Some(mut file) = heat_map {
+    if let Some((mut file, path)) = heat_map.zip(args.heat_map.as_ref()) {
         let svg = heat_map::svg(&report)?;
         // A pipe has no length.
-        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            file.set_len(0)?;
-        }
-        file.write_all(svg.as_bytes()).context("cannot write the heat map")?;
+        let emptied = match file.metadata()?.is_file() {
+            true => file.set_len(0),
+            false => Ok(()),
+        };
+        let written = emptied.and_then(|()| file.write_all(svg.as_bytes()));
+        written.with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.json {
         say_json(&report)?;
@@ -67,6 +76,16 @@ pub(crate) fn run(args: &Args) -> crate::Result {
         say(format_args!("{report}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As much of the topology as can be read, and what is strange about it, which is told beside the report.
+pub(crate) fn of(tree: &Tree) -> anyhow::Result<(Topology, Vec<Unread>)> {
+    let (topology, strange) =
+        Topology::read_in_part(tree).context("cannot tell which CPUs this machine has")?;
+    for unread in &strange {
+        warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
+    }
+    Ok((topology, strange))
 }
 
 /// Shown on a terminal; a large machine has thousands of pairs.

@@ -1,6 +1,6 @@
 //! The machine that is looked at, and what its CPUs are for.
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use core::time::Duration;
 use ring_tune::{CpuSet, Topology, Tree, Unread, allowed_cpus};
 
@@ -8,7 +8,7 @@ use super::earlier::Earlier;
 use super::profile::Profile;
 use super::{Target, asked};
 use crate::counters::field;
-use crate::say::{plain, warn};
+use crate::topology;
 
 /// What the rows are asked about.
 #[derive(Debug)]
@@ -31,11 +31,7 @@ impl Host {
             None => Tree::live(),
         };
         let earlier = Earlier::read(&tree);
-        let (topology, strange) =
-            Topology::read_in_part(&tree).context("cannot tell which CPUs this machine has")?;
-        for unread in &strange {
-            warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
-        }
+        let (topology, strange) = topology::of(&tree)?;
         ensure!(!topology.online().is_empty(), "no CPU is online, says /sys/devices/system/cpu/online");
         let cpus = match &target.cpus {
             Some(cpus) => cpus.clone(),

@@ -4,8 +4,9 @@ use core::fmt;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use ring_tune::{Clock, Recorder, pin_to};
+use rustix::process::getppid;
 use serde::Serialize;
 
 use super::peer::{self, Child};
@@ -34,13 +35,13 @@ pub(super) struct Shared {
 
 /// Sends `exchanges` stamps each way.
 pub(super) fn measure(clock: Clock, cpus: [usize; 2], exchanges: u64) -> anyhow::Result<[OneWay; 2]> {
-    let shared = peer::share::<Shared>().context("cannot map memory for two processes")?;
+    let shared = peer::share().context("cannot map memory for two processes")?;
     let (mut ours, theirs) = UnixStream::pair().context("cannot make a pipe to the second process")?;
+    // The child inherits it.
+    pin_to(cpus[1])?;
     let child = Child::start(|parent| {
-        let there = pin_to(cpus[1])
-            .ok()
-            .and_then(|()| receive_first(clock, shared, exchanges, || peer::parent() == parent).ok());
-        there.is_some_and(|there| (&theirs).write_all(&there.to_bytes()).is_ok())
+        let there = receive_first(clock, shared, exchanges, || getppid() == Some(parent));
+        there.is_ok_and(|there| (&theirs).write_all(&there.to_bytes()).is_ok())
     })
     .context("cannot start a second process")?;
     drop(theirs);
@@ -51,10 +52,7 @@ pub(super) fn measure(clock: Clock, cpus: [usize; 2], exchanges: u64) -> anyhow:
     ours.read_to_end(&mut bytes).context("cannot read what the second process measured")?;
     let is_well = child.wait();
     let (Ok(back), true) = (back, is_well) else {
-        anyhow::bail!(
-            "the second process has ended early: was it killed, or may it not run on CPU {}?",
-            cpus[1]
-        )
+        bail!("the second process has ended early: find out who has killed it, and measure again")
     };
     let there = Recorder::from_bytes(&bytes)?;
     let ways = [OneWay::of(cpus[0], cpus[1], &there), OneWay::of(cpus[1], cpus[0], &back)];
@@ -107,7 +105,7 @@ fn stamp(clock: Clock, last: u64) -> u64 {
 }
 
 impl OneWay {
-    fn of(from: usize, to: usize, recorder: &Recorder) -> Self {
+    pub(super) fn of(from: usize, to: usize, recorder: &Recorder) -> Self {
         let figures = recorder.summary();
         let figure = |get: fn(&ring_tune::Summary) -> f64| figures.as_ref().map_or(0.0, get);
         Self {

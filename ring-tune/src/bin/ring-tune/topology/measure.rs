@@ -100,16 +100,16 @@ impl Lives {
     }
 
     fn is_set(&self) -> bool {
-        // ORDERING: Relaxed: nothing else is read because of it.
-        self.0.load(Ordering::Relaxed)
+        // ORDERING: Acquire (A1): the last word is seen; pairs with R1 in End::drop.
+        self.0.load(Ordering::Acquire)
     }
 
     fn until_drop(&self) -> impl Drop + '_ {
         struct End<'a>(&'a AtomicBool);
         impl Drop for End<'_> {
             fn drop(&mut self) {
-                // ORDERING: Relaxed: nothing else is read because of it.
-                self.0.store(false, Ordering::Relaxed);
+                // ORDERING: Release (R1): after the last word that was sent; pairs with A1 in Lives::is_set.
+                self.0.store(false, Ordering::Release);
             }
         }
         End(&self.0)

@@ -13,6 +13,7 @@ pub(super) struct Report {
     pub(super) cpus: Vec<usize>,
     /// How many each pair had.
     rounds: usize,
+    /// In the order of their ends.
     pub(super) pairs: Vec<Pair>,
     /// The quickest pair.
     best_measured: [usize; 2],
@@ -53,7 +54,8 @@ impl Report {
 
     pub(super) fn between(&self, one: usize, other: usize) -> Option<OneWay> {
         let ends = [one.min(other), one.max(other)];
-        self.pairs.iter().find(|pair| [pair.from, pair.to] == ends).map(|pair| pair.one_way_ns)
+        let place = self.pairs.binary_search_by_key(&ends, |pair| [pair.from, pair.to]).ok()?;
+        Some(self.pairs[place].one_way_ns)
     }
 }
 
