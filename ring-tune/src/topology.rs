@@ -42,6 +42,9 @@ pub struct Topology {
     nodes: Vec<(usize, CpuSet)>,
 }
 
+/// Two cores below one cache, and none of them CPU 0's.
+const MOST_MERIT: [u8; 4] = [1, Share::Cache { level: 0 }.closeness(), 1, 1];
+
 /// One CPU that is online.
 #[derive(Debug, Clone)]
 struct Cpu {
@@ -186,15 +189,22 @@ impl Topology {
     /// None where fewer than two of them are online.
     #[must_use]
     pub fn best_pair(&self, allowed: &CpuSet, node: Option<usize>) -> Option<[usize; 2]> {
-        let allowed: Vec<&Cpu> = self.cpus.iter().filter(|cpu| allowed.contains(cpu.number)).collect();
+        let mut allowed: Vec<&Cpu> = self.cpus.iter().filter(|cpu| allowed.contains(cpu.number)).collect();
+        let is_isolated = |cpu: &&Cpu| self.isolated.contains(cpu.number);
+        allowed = preferred(allowed, is_isolated);
+        allowed = preferred(allowed, |cpu| node.is_none_or(|node| self.node(cpu.number) == Some(node)));
         // Of equals the first is taken, so that it is the same each time.
-        let mut best: Option<([u8; 6], [usize; 2])> = None;
+        let mut best: Option<([u8; 4], [usize; 2])> = None;
         for (place, one) in allowed.iter().enumerate() {
             for other in &allowed[place + 1..] {
                 let pair = [one.number, other.number];
-                let merit = self.merit(pair, node);
+                let merit = self.merit(pair);
                 if best.is_none_or(|(most, _)| merit > most) {
                     best = Some((merit, pair));
+                }
+                // On a large machine the pairs are many, and one of the first is mostly as good as any.
+                if merit == MOST_MERIT {
+                    return Some(pair);
                 }
             }
         }
@@ -202,13 +212,11 @@ impl Topology {
     }
 
     /// The larger, the better; the first part counts most.
-    fn merit(&self, pair: [usize; 2], node: Option<usize>) -> [u8; 6] {
+    fn merit(&self, pair: [usize; 2]) -> [u8; 4] {
         let both = |good: &dyn Fn(usize) -> bool| u8::from(pair.iter().all(|&cpu| good(cpu)));
         let share = self.share(pair[0], pair[1]);
         let first_core = self.cpu(0).map(|cpu| &cpu.siblings);
         [
-            both(&|cpu| self.isolated.contains(cpu)),
-            both(&|cpu| node.is_none_or(|node| self.node(cpu) == Some(node))),
             // The siblings of a core take each other's execution units.
             u8::from(share != Share::Core),
             share.closeness(),
@@ -221,6 +229,12 @@ impl Topology {
         let place = self.cpus.binary_search_by_key(&number, |cpu| cpu.number).ok()?;
         self.cpus.get(place)
     }
+}
+
+/// The CPUs that are wanted, as long as they make a pair; all of them otherwise.
+fn preferred(cpus: Vec<&Cpu>, is_wanted: impl Fn(&&Cpu) -> bool) -> Vec<&Cpu> {
+    let wanted: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| is_wanted(cpu)).collect();
+    if wanted.len() < 2 { cpus } else { wanted }
 }
 
 /// Reads on where something is strange, and keeps it in mind.

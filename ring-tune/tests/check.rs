@@ -1,7 +1,8 @@
 //! `ring-tune check` over hosts that were written down, each row with its exact verdict.
 //!
 //! A host is a folder: `command` holds the arguments, `GROUP.tree` files with their sources, `GROUP.verdicts` a line
-//! `ID VERDICT ACTUAL` for each row of that group. Where a group needs other arguments, `GROUP.command` holds them.
+//! `ID VERDICT ACTUAL` for each row of that group. Where a group needs other arguments, `GROUP.command` holds them. Where
+//! `profiles` is there, it holds a line `ID SPIN HYBRID RDMA BENCH` with the verdicts for each.
 #![cfg(feature = "cli")]
 
 #[path = "common/laid_out.rs"]
@@ -99,6 +100,60 @@ fn each_host_gets_the_verdicts_that_were_written_down() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+const PROFILES: [&str; 4] = ["spin", "hybrid", "rdma", "bench"];
+
+#[test]
+fn each_profile_gets_the_verdicts_that_were_written_down() {
+    let mut hosts = hosts();
+    hosts.retain(|host| host.join("profiles").exists());
+    assert!(!hosts.is_empty(), "no host has verdicts by profile");
+    for host in hosts {
+        let files = lay_out(&host);
+        let reports =
+            PROFILES.map(|profile| check_as(&host, &files, &format!("--cpus 2-3 --profile {profile}")).1);
+        let rows = findings(&reports[0]).iter().enumerate().map(|(place, row)| {
+            let verdicts = reports.iter().map(|report| text(&findings(report)[place], "verdict"));
+            format!("{} {}", text(row, "id"), verdicts.collect::<Vec<_>>().join(" "))
+        });
+        let actual: Vec<String> = rows.collect();
+        let expected = fs::read_to_string(host.join("profiles")).unwrap();
+        assert_eq!(actual, expected.lines().collect::<Vec<_>>(), "{}", host.display());
+    }
+}
+
+#[test]
+fn what_is_to_be_mended_says_what_it_costs_and_how_it_is_mended() {
+    let mut seen = BTreeSet::new();
+    for host in hosts() {
+        let files = lay_out(&host);
+        let cpus = fs::read_to_string(host.join("command")).unwrap();
+        let (_, cpus) = cpus.split_once("--cpus").unwrap();
+        for profile in PROFILES {
+            let (_, report) = check_as(&host, &files, &format!("--cpus {cpus} --profile {profile}"));
+            for finding in findings(&report) {
+                if !matches!(text(finding, "verdict"), "FAIL" | "WARN") {
+                    continue;
+                }
+                for key in ["actual", "wanted", "why", "price", "source"] {
+                    assert!(!text(finding, key).is_empty(), "no {key}: {finding}");
+                }
+                let is_there = |key: &str| !finding[key].as_array().unwrap().is_empty();
+                let now = !text(finding, "now").is_empty();
+                let boot = !text(finding, "boot").is_empty() || is_there("parameters");
+                assert!(now || boot, "nothing mends it: {finding}");
+                // A file that is written is as it was after a restart, so that both are to be told.
+                assert!(!is_there("changes") || (now && boot), "now or at boot is missing: {finding}");
+                seen.insert(text(finding, "id").to_owned());
+            }
+        }
+    }
+    assert!(seen.len() > 30, "only of {seen:?}");
+}
+
+/// Rows that neither pass nor fail: turbo is good for latency and bad for repeatability, what guards cost is the price
+/// of safety, and a virtual machine is what it is.
+const NEITHER: [&str; 4] = ["turbo", "mitigations", "audit", "hypervisor"];
+
 #[test]
 fn each_row_passes_fails_and_is_absent_somewhere() {
     let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -108,10 +163,15 @@ fn each_row_passes_fails_and_is_absent_somewhere() {
         }
     }
     let mut missing = vec![];
+    for id in NEITHER {
+        assert!(
+            seen.get(id).is_some_and(|verdicts| !verdicts.contains("FAIL")),
+            "{id} is no row that only informs"
+        );
+    }
     for (id, verdicts) in seen {
         let has = |verdict: &str| verdicts.contains(verdict);
-        // A row that only informs neither passes nor fails.
-        let informs = has("INFO") && !has("OK") && !has("FAIL") && !has("WARN");
+        let informs = has("INFO") && NEITHER.contains(&id.as_str());
         let judges = has("OK") && (has("FAIL") || has("WARN"));
         if !has("SKIP") || !(judges || informs) {
             missing.push(format!("{id}: {verdicts:?}"));

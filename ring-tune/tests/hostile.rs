@@ -321,12 +321,15 @@ fn any_spoil() -> impl Strategy<Value = Spoil> {
         "9223372036854775807",
         "18446744073709551615",
         "99999999999999999999999",
+        "18446744073709551616",
         "0-8191",
+        "0-4294967295",
+        "0-7:2/4",
         "1-",
     ]);
     prop_oneof![
         prop::collection::vec(any::<u8>(), 0..200).prop_map(Spoil::Content),
-        "[0-9a-f ,.:;/()=\\[\\]\n\t-]{0,120}".prop_map(|text| Spoil::Content(text.into_bytes())),
+        "[0-9a-f ,.:;/()=\\[\\]\r\n\t\0-]{0,120}".prop_map(|text| Spoil::Content(text.into_bytes())),
         number.prop_map(Spoil::Numbers),
         any::<u8>().prop_map(Spoil::Cut),
         (any::<Index>(), any::<u8>()).prop_map(|(place, byte)| Spoil::Byte(place, byte)),

@@ -31,7 +31,7 @@ pub enum Share {
 
 impl Share {
     /// The larger, the nearer.
-    pub(super) fn closeness(self) -> u8 {
+    pub(super) const fn closeness(self) -> u8 {
         match self {
             Self::Cpu => 6,
             Self::Core => 5,

@@ -134,3 +134,42 @@ fn what_is_strange_is_told_and_the_rest_is_read() {
     assert_eq!(topology.siblings(2), set("2-3"));
     assert_eq!(Topology::read(&tree).unwrap_err(), strange[0]);
 }
+
+/// All pairs, judged one by one.
+fn best_of_all(topology: &Topology, allowed: &CpuSet, node: Option<usize>) -> Option<[usize; 2]> {
+    let online: Vec<usize> = allowed.intersection(topology.online()).iter().collect();
+    let pairs = online
+        .iter()
+        .flat_map(|one| online.iter().filter(move |other| one < other).map(move |other| [*one, *other]));
+    let merit = |pair: &[usize; 2]| {
+        let both = |is_good: &dyn Fn(usize) -> bool| pair.iter().all(|cpu| is_good(*cpu));
+        let share = topology.share(pair[0], pair[1]);
+        (
+            both(&|cpu| topology.isolated().contains(cpu)),
+            both(&|cpu| node.is_none_or(|node| topology.node(cpu) == Some(node))),
+            share != Share::Core,
+            share.closeness(),
+            both(&|cpu| !topology.siblings(0).contains(cpu)),
+            both(&|cpu| cpu != 0),
+        )
+    };
+    // `max_by_key` takes the last of equals, and the first is meant.
+    let pairs: Vec<[usize; 2]> = pairs.collect();
+    pairs.into_iter().rev().max_by_key(merit)
+}
+
+#[test]
+fn the_best_pair_is_the_best_of_all_pairs() {
+    let files = two_packages();
+    for isolated in ["", "2-3", "5", "3,4", "0-1,7"] {
+        files.write(&format!("{CPUS}/isolated"), isolated);
+        let topology = read(&files);
+        for bits in 0_u32..256 {
+            let allowed: CpuSet = (0..8).filter(|cpu| bits >> cpu & 1 == 1).collect();
+            for node in [None, Some(0), Some(1), Some(7)] {
+                let best = topology.best_pair(&allowed, node);
+                assert_eq!(best, best_of_all(&topology, &allowed, node), "{isolated}; {allowed}; {node:?}");
+            }
+        }
+    }
+}

@@ -55,7 +55,7 @@ fn whatever_else_is_there_has_its_reason() {
     assert!(strange(tree.cpus("sys/a/text")).contains("no list of CPUs"));
     assert_eq!(strange(tree.text("sys/a/binary")), "is no text");
     assert_eq!(strange(tree.text("sys/a/zero")), "is no text");
-    assert_eq!(strange(tree.text("sys/a/huge")), "is longer than 16 MiB");
+    assert_eq!(strange(tree.text("sys/a/huge")), "is longer than 64 MiB");
     assert_eq!(strange(tree.text("sys/a/pipe")), "is no regular file");
     assert_eq!(strange(tree.text("sys/a")), "is a folder");
     assert_eq!(strange(tree.device::<4>("sys/a/pipe")), "is no device");

@@ -52,7 +52,7 @@ struct Report {
 
 pub(crate) fn run(args: &Args) -> crate::Result {
     let tree = Tree::live();
-    let topology = topology::of(&tree)?;
+    let (topology, _) = topology::of(&tree)?;
     let cpus = cpus(args.cpus.as_ref(), &topology)?;
     let clock = Clock::new();
     let clocksource = tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource").ok();

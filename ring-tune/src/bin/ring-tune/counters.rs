@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 /// `USER_HZ` is 100 on all architectures that the kernel tells `/proc/stat` for, so a tick is this long; time(7).
 pub(crate) const TICK_MS: u64 = 10;
 
@@ -46,13 +48,24 @@ pub(crate) fn by_cpu(text: &str) -> Option<Vec<Source>> {
     Some(sources.collect())
 }
 
-/// How much each source of `after` counted since `before` on one CPU, those that counted nothing left out. One that is
-/// new counts from nothing.
-pub(crate) fn since<'a>(before: &[Source], after: &'a [Source], cpu: usize) -> Vec<(&'a Source, u64)> {
+/// How much each source of `after` counted since `before` on the CPUs that are meant, those that counted nothing left
+/// out. One that is new counts from nothing, and a CPU that was not online counts nothing.
+pub(crate) fn since<'a>(
+    before: &[Source],
+    after: &'a [Source],
+    is_meant: impl Fn(usize) -> bool,
+) -> Vec<(&'a Source, u64)> {
+    // The first of those with one name; on a large machine there are thousands, and each is asked for.
+    let earlier: BTreeMap<&str, &Source> =
+        before.iter().rev().map(|source| (source.name.as_str(), source)).collect();
     let counted = after.iter().filter_map(|source| {
-        let earlier = before.iter().find(|earlier| earlier.name == source.name);
-        let earlier = earlier.map_or(Some(0), |earlier| earlier.count(cpu))?;
-        let count = source.count(cpu)?.saturating_sub(earlier);
+        let earlier = earlier.get(source.name.as_str());
+        let here = source.counts.iter().filter(|(cpu, _)| is_meant(*cpu));
+        let since = here.filter_map(|(cpu, count)| {
+            let earlier = earlier.map_or(Some(0), |earlier| earlier.count(*cpu))?;
+            Some(count.saturating_sub(earlier))
+        });
+        let count = since.fold(0, u64::saturating_add);
         (count > 0).then_some((source, count))
     });
     counted.collect()

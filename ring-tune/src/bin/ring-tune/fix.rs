@@ -16,7 +16,7 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use crate::check::{Host, Target};
-use crate::say::{plain, say, say_json};
+use crate::say::{plain, say, say_json, word};
 use plan::Plan;
 use print::Format;
 
@@ -138,7 +138,7 @@ fn tell(args: &Args, action: &'static str, outcome: Outcome, by_hand: &[&'static
             let is_usual = args.state.as_os_str() == STATE;
             let state = match is_usual {
                 true => String::new(),
-                false => format!(" --state {}", print::quoted(&args.state.to_string_lossy())),
+                false => format!(" --state {}", word(&args.state.to_string_lossy())),
             };
             say(format_args!("`ring-tune fix --undo{}` writes the old values back\n", plain(&state)))?;
         }

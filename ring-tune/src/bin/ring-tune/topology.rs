@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
-use ring_tune::{Clock, CpuSet, Topology, Tree, allowed_cpus};
+use ring_tune::{Clock, CpuSet, Topology, Tree, Unread, allowed_cpus};
 
 use crate::say::{plain, say, say_json, warn};
 use report::Report;
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> crate::Result {
-    let topology = of(&Tree::live())?;
+    let (topology, _) = of(&Tree::live())?;
     let allowed = allowed_cpus()?;
     let cpus = args.cpus.as_ref().unwrap_or(&allowed);
     ensure!(cpus.is_subset(&allowed), "--cpus {cpus}: this process may only use {allowed}");
@@ -78,14 +78,14 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     Ok(ExitCode::SUCCESS)
 }
 
-/// As much of the topology as can be read; what is strange about it is told beside the report.
-pub(crate) fn of(tree: &Tree) -> anyhow::Result<Topology> {
+/// As much of the topology as can be read, and what is strange about it, which is told beside the report.
+pub(crate) fn of(tree: &Tree) -> anyhow::Result<(Topology, Vec<Unread>)> {
     let (topology, strange) =
         Topology::read_in_part(tree).context("cannot tell which CPUs this machine has")?;
-    for unread in strange {
+    for unread in &strange {
         warn(format_args!("{}: taken as if it were not there\n", plain(&unread.to_string())));
     }
-    Ok(topology)
+    Ok((topology, strange))
 }
 
 /// Shown on a terminal; a large machine has thousands of pairs.

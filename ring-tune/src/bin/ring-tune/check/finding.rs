@@ -56,6 +56,8 @@ pub(crate) struct Judged {
     pub(crate) note: String,
     /// What mends it at run time by writing files; the row's text tells the rest.
     pub(crate) changes: Vec<Change>,
+    /// What mends it at run time besides, as commands of a shell with the names of this machine.
+    pub(crate) commands: Vec<String>,
     /// Parameters of the kernel's command line that mend it at boot.
     pub(crate) boot: Vec<String>,
 }
@@ -83,8 +85,8 @@ impl Judged {
     }
 
     fn new(verdict: Verdict, actual: impl Into<String>, wanted: impl Into<String>) -> Self {
-        let (note, changes, boot) = Default::default();
-        Self { verdict, actual: actual.into(), wanted: wanted.into(), note, changes, boot }
+        let (note, changes, commands, boot) = Default::default();
+        Self { verdict, actual: actual.into(), wanted: wanted.into(), note, changes, commands, boot }
     }
 
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
@@ -95,6 +97,12 @@ impl Judged {
     /// Adds a file that mends it when `value` is written there.
     pub(crate) fn change(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
         self.changes.push(Change { path: path.into(), value: value.into() });
+        self
+    }
+
+    /// Adds a command that mends it; names from outside in it are to be [`word`](crate::say::word)s.
+    pub(crate) fn command(mut self, command: impl Into<String>) -> Self {
+        self.commands.push(command.into());
         self
     }
 
@@ -115,10 +123,25 @@ pub(crate) struct Finding {
 impl Finding {
     /// What could not be read has a verdict too.
     pub(crate) fn of(row: &'static Row, result: Result<Judged, Unread>) -> Self {
-        let judged = result.unwrap_or_else(|unread| match unread {
+        let mut judged = result.unwrap_or_else(|unread| match unread {
             Unread::Absent { .. } => Judged::skip(unread.to_string()),
             _ => Judged::new(Verdict::Unknown, unread.to_string(), ""),
         });
+        for text in [&mut judged.actual, &mut judged.wanted, &mut judged.note] {
+            shorten(text);
+        }
         Self { row, judged }
+    }
+}
+
+/// More than any machine has to tell: the list of each other CPU of some thousand.
+const LONGEST_BYTES: usize = 4_096;
+
+/// Of a file that holds something else than it should, the beginning is enough.
+pub(super) fn shorten(text: &mut String) {
+    if text.len() > LONGEST_BYTES {
+        let end = (0..=LONGEST_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
     }
 }

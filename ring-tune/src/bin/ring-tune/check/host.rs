@@ -19,6 +19,8 @@ pub(crate) struct Host {
     /// The CPUs that are to be quick.
     pub(crate) cpus: CpuSet,
     earlier: Earlier,
+    /// What the topology could not be told from.
+    strange: Vec<Unread>,
 }
 
 impl Host {
@@ -29,7 +31,7 @@ impl Host {
             None => Tree::live(),
         };
         let earlier = Earlier::read(&tree);
-        let topology = topology::of(&tree)?;
+        let (topology, strange) = topology::of(&tree)?;
         ensure!(!topology.online().is_empty(), "no CPU is online, says /sys/devices/system/cpu/online");
         let cpus = match &target.cpus {
             Some(cpus) => cpus.clone(),
@@ -41,7 +43,14 @@ impl Host {
             "--cpus {cpus}: not all of them are online, only {} are",
             topology.online()
         );
-        Ok(Self { tree, topology, profile: target.profile, cpus, earlier })
+        Ok(Self { tree, topology, profile: target.profile, cpus, earlier, strange })
+    }
+
+    /// Fails for a row that needs of the topology what could not be read: with `part` in its path.
+    pub(crate) fn must_know(&self, part: &str) -> Result<(), Unread> {
+        // Each says its path first.
+        let unread = self.strange.iter().find(|unread| unread.to_string().contains(part));
+        unread.map_or(Ok(()), |unread| Err(unread.clone()))
     }
 
     /// The CPUs that may be busy with something else.

@@ -3,7 +3,7 @@
 use ring_tune::CpuSet;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, Verdict, shorten};
 use super::host::Host;
 use super::profile::Profile;
 use super::row::Row;
@@ -30,12 +30,17 @@ impl Report {
         let findings: Vec<Finding> = Row::all().map(|row| row.find(host)).collect();
         let cpuinfo = host.tree.text("proc/cpuinfo").unwrap_or_default();
         let unknown = || "unknown".to_owned();
+        let mut cpu = field(&cpuinfo, "model name").map_or_else(unknown, Into::into);
+        let mut kernel = host.tree.text("proc/sys/kernel/osrelease").unwrap_or_else(|_| unknown());
+        for text in [&mut cpu, &mut kernel] {
+            shorten(text);
+        }
         Self {
             report: "ring-tune check",
             profile: host.profile,
             cpus: host.cpus.clone(),
-            cpu: field(&cpuinfo, "model name").map_or_else(unknown, Into::into),
-            kernel: host.tree.text("proc/sys/kernel/osrelease").unwrap_or_else(|_| unknown()),
+            cpu,
+            kernel,
             is_virtual: host.is_virtual(),
             is_ready: findings.iter().all(|finding| finding.judged.verdict != Verdict::Fail),
             findings,
@@ -59,7 +64,7 @@ fn as_list<S: Serializer>(cpus: &CpuSet, serializer: S) -> Result<S::Ok, S::Erro
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { row, judged } = self;
-        let mut object = serializer.serialize_struct("Finding", 14)?;
+        let mut object = serializer.serialize_struct("Finding", 15)?;
         object.serialize_field("id", row.id)?;
         object.serialize_field("group", &row.group)?;
         object.serialize_field("what", row.what)?;
@@ -73,6 +78,7 @@ impl Serialize for Finding {
         object.serialize_field("now", row.now)?;
         object.serialize_field("boot", row.boot)?;
         object.serialize_field("changes", &judged.changes)?;
+        object.serialize_field("commands", &judged.commands)?;
         object.serialize_field("parameters", &judged.boot)?;
         object.end()
     }

@@ -12,7 +12,7 @@ use ring_tune::{Clock, Unread, pin_to};
 /// Half of the time that a check may take for it; the clock takes the rest for its calibration.
 const SPIN_NS: f64 = 25_000_000.0;
 
-/// Longer than any turn of the loop, shorter than any interrupt: sysjitter's example has 1.2 µs as the shortest.
+/// Longer than any turn of the loop, and shorter than an interrupt takes.
 const GAP_NS: f64 = 500.0;
 
 /// A thread that may not run for so long, under a real-time task that spins, is not waited for.

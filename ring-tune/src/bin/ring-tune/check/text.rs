@@ -2,9 +2,13 @@
 
 use core::fmt::Write as _;
 
-use super::finding::{Finding, Verdict};
+use super::finding::{Finding, Judged, Verdict};
 use super::report::Report;
-use crate::say::plain;
+use super::row::Row;
+use crate::say::{plain, writing};
+
+/// So many lines of commands are shown for a row.
+const MOST_COMMANDS: usize = 4;
 
 /// The report as text; `all` shows what is well and what does not apply, too.
 pub(super) fn of(report: &Report, all: bool, has_colours: bool) -> String {
@@ -49,11 +53,28 @@ fn describe(text: &mut String, Finding { row, judged }: &Finding) {
     line("", &judged.note);
     if matches!(judged.verdict, Verdict::Fail | Verdict::Warn) {
         line("costs:", row.why);
-        line("now:", row.now);
+        let commands = commands(row, judged);
+        line("now:", commands.first().map_or(row.now, String::as_str));
+        for command in commands.iter().skip(1) {
+            line("", command);
+        }
         let parameters = judged.boot.join(" ");
         line("at boot:", if parameters.is_empty() { row.boot } else { &parameters });
         line("price:", row.price);
     }
+}
+
+/// What writes the files that mend it, as root in a shell.
+fn commands(row: &Row, judged: &Judged) -> Vec<String> {
+    let mut commands: Vec<String> =
+        judged.changes.iter().map(|change| writing(&change.path, &change.value)).collect();
+    commands.extend(judged.commands.iter().cloned());
+    if commands.len() > MOST_COMMANDS {
+        let more = commands.len() - (MOST_COMMANDS - 1);
+        commands.truncate(MOST_COMMANDS - 1);
+        commands.push(format!("# and {more} more: ring-tune fix --print --row {}", row.id));
+    }
+    commands
 }
 
 fn sum(report: &Report, all: bool) -> String {
@@ -73,6 +94,14 @@ fn sum(report: &Report, all: bool) -> String {
     }
     if !all {
         text.push_str(" (--all shows every row)");
+    }
+    let is_mended = report.findings.iter().any(|finding| {
+        matches!(finding.judged.verdict, Verdict::Fail | Verdict::Warn) && !finding.judged.changes.is_empty()
+    });
+    if is_mended {
+        text.push_str(
+            "\nring-tune fix writes all of it as a script; fix --apply does it now, fix --undo takes it back",
+        );
     }
     text
 }

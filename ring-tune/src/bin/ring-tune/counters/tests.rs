@@ -18,14 +18,25 @@ fn interrupts_are_counted_by_cpu() {
     assert_eq!(by_cpu("nonsense\n1: 2"), None);
     assert_eq!(by_cpu(""), None);
     let later = by_cpu(&INTERRUPTS.replace("67", "70")).unwrap();
-    let counted = since(&sources, &later, 2);
+    let counted = since(&sources, &later, |cpu| cpu == 2);
     assert_eq!(counted.len(), 1);
     assert_eq!((counted[0].0.name.as_str(), counted[0].1), ("LOC", 3));
+    assert_eq!(since(&sources, &later, |cpu| cpu == 0), []);
+    let both = by_cpu(&INTERRUPTS.replace("345         67", "346         70")).unwrap();
+    let counted = since(&sources, &both, |_| true);
+    assert_eq!(counted.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [4], "of both CPUs");
     let new = by_cpu(&format!("{INTERRUPTS} 25:  0  4  PCI-MSI\n")).unwrap();
-    assert_eq!(since(&sources, &new, 2).iter().map(|(_, count)| count).collect::<Vec<_>>(), [&4]);
+    assert_eq!(
+        since(&sources, &new, |cpu| cpu == 2).iter().map(|(_, count)| count).collect::<Vec<_>>(),
+        [&4]
+    );
     let offline = by_cpu("CPU0\n24: 1\nLOC: 345\n").unwrap();
-    assert_eq!(since(&offline, &sources, 2), [], "all since the start of the machine is not since then");
-    assert_eq!(since(&later, &sources, 2), [], "back");
+    assert_eq!(
+        since(&offline, &sources, |cpu| cpu == 2),
+        [],
+        "all since the start of the machine is not since then"
+    );
+    assert_eq!(since(&later, &sources, |cpu| cpu == 2), [], "back");
 }
 
 #[test]

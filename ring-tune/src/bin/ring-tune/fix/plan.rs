@@ -67,9 +67,11 @@ impl Plan {
         Ok(Self { findings, steps, parameters, command_line })
     }
 
-    /// Those that no file mends at run time.
+    /// Those that no file mends at run time, or not alone.
     pub(super) fn by_hand(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.judged.changes.is_empty())
+        self.findings
+            .iter()
+            .filter(|Finding { judged, .. }| judged.changes.is_empty() || !judged.commands.is_empty())
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Step};
-use crate::say::plain;
+use crate::say::{plain, writing};
 
 /// Which text is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -39,7 +39,8 @@ pub(super) fn text(plan: &Plan, format: Format) -> String {
 pub(super) fn json(plan: &Plan) -> Value {
     let by_hand = plan.by_hand().map(|finding| {
         let (row, judged) = (finding.row, &finding.judged);
-        json!({"row": row.id, "now": row.now, "boot": row.boot, "parameters": judged.boot})
+        json!({"row": row.id, "now": row.now, "commands": judged.commands, "boot": row.boot,
+            "parameters": judged.boot})
     });
     json!({
         "report": "ring-tune fix",
@@ -80,7 +81,9 @@ fn all(plan: &Plan) -> String {
     for finding in plan.by_hand() {
         let row = finding.row;
         let _ = writeln!(body, "# {}: {}: {}", row.id, row.what, plain(&finding.judged.actual));
-        for (when, how) in [("now", row.now), ("at boot", row.boot)] {
+        let commands = finding.judged.commands.join("; ");
+        let now = if commands.is_empty() { row.now } else { &commands };
+        for (when, how) in [("now", now), ("at boot", row.boot)] {
             if !how.is_empty() {
                 let _ = writeln!(body, "#   {when}: {}", plain(how));
             }
@@ -115,8 +118,7 @@ fn shell(plan: &Plan) -> String {
             plain(&judged.wanted)
         );
         for step in steps {
-            let (value, path) = (quoted(&step.value), quoted(&format!("/{}", step.path)));
-            let _ = writeln!(text, "echo {value} > {path}");
+            let _ = writeln!(text, "{}", writing(&step.path, &step.value));
         }
     }
     text
@@ -151,15 +153,6 @@ fn is_plain(step: &Step) -> bool {
     !step.path.contains(' ') && is_plain(&step.path) && is_plain(&step.value)
 }
 
-/// A word of the shell.
-pub(super) fn quoted(text: &str) -> String {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "/_-.,:+".contains(letter);
-    if !text.is_empty() && text.chars().all(is_word) {
-        return text.into();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plan::Device;
@@ -189,12 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_outside_end_no_quotes() {
-        for (text, word) in
-            [("a b", "'a b'"), ("$(reboot)", "'$(reboot)'"), ("it's", r"'it'\''s'"), ("", "''")]
-        {
-            assert_eq!(quoted(text), word);
-        }
+    fn names_from_outside_stand_in_no_configuration() {
         let hostile = step("sys/class/net/%h\"/x", "1");
         assert_eq!((tmpfiles(&hostile), udev(&hostile), sysctl(&hostile)), (None, None, None));
     }

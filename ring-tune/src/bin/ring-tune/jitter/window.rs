@@ -99,7 +99,7 @@ fn counted(before: Option<&[Source]>, after: Option<&[Source]>, cpu: usize) -> O
     if !is_told(before) || !is_told(after) {
         return None;
     }
-    let counted = since(before, after, cpu).into_iter();
+    let counted = since(before, after, |number| number == cpu).into_iter();
     let mut counted: Vec<Counted> = counted
         .map(|(source, count)| Counted { name: source.name.clone(), what: source.what.clone(), count })
         .collect();

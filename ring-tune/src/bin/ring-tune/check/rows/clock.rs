@@ -15,8 +15,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "what the kernel reads the time from",
         source: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         profiles: Profile::ALL,
-        why: "each clock_gettime costs more: some 20 ns with the TSC, twice that through the page of kvm-clock, a \
-              system call and a slow device, a microsecond and more, with hpet, acpi_pm or xen",
+        why: "each clock_gettime takes longer: through the page of kvm-clock a little, and with hpet, \
+              acpi_pm or xen a system call that reads a slow device",
         price: "a kernel that left the TSC had seen it drift: look into its log first",
         now: "write tsc to the file, where available_clocksource beside it has it",
         boot: "",

@@ -8,7 +8,7 @@ use crate::check::finding::Judged;
 use crate::check::profile::Profile;
 use crate::check::row::{Group, Row};
 use crate::check::{Host, asked};
-use crate::counters::{field, pressure_us, steal_ticks};
+use crate::counters::{TICK_MS, field, pressure_us, steal_ticks};
 
 pub(super) const ROWS: &[Row] = &[
     firmware::SMI,
@@ -18,8 +18,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "time that the hypervisor gave to others",
         source: "/proc/stat",
         profiles: Profile::ALL,
-        why: "the CPU stands still for milliseconds while the guest believes that it runs: no setting inside the \
-              guest mends that, and no tail that was measured meanwhile means anything",
+        why: "the CPU stands still while the guest believes that it runs: no setting inside the guest mends \
+              that, and no tail that was measured meanwhile means anything",
         price: "a dedicated host costs more",
         now: "",
         boot: "ask the provider for dedicated CPUs or a dedicated host; on a host of your own pin the virtual CPUs",
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "time in which some task waited for a CPU",
         source: "/proc/pressure/cpu",
         profiles: Profile::ALL,
-        why: "more tasks want to run than there are CPUs: one that waits on the pinned CPUs, or a thread of yours \
-              that is not pinned, is late by a time slice, some milliseconds",
+        why: "more tasks want to run than there are CPUs: one that waits on the pinned CPUs, or a thread of \
+              yours that is not pinned, is late by the others' time slices",
         price: "none",
         now: "find who runs (top, /proc/PID/schedstat), move it to another machine, or keep it off the CPUs by \
               cpusets",
@@ -45,8 +45,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "what a spin loop of 25 ms on one of the CPUs missed",
         source: "a spin loop",
         profiles: Profile::ALL,
-        why: "that long a message waits though its thread polls: the sum of interrupts, other tasks, firmware and \
-              hypervisor; an idle server that is not tuned loses 0.15 %, and 350 µs at once (sysjitter's example)",
+        why: "that long a message waits though its thread polls: the sum of interrupts, other tasks, \
+              firmware and hypervisor",
         price: "none",
         now: "ring-tune jitter --seconds 10 measures longer and names the likely causes; mend the rows above first",
         boot: "",
@@ -65,9 +65,6 @@ pub(super) const ROWS: &[Row] = &[
         judge: hypervisor,
     },
 ];
-
-/// A tick of /proc/stat; USER_HZ is 100 on all that Linux supports today, proc_stat(5).
-const TICK_MS: u64 = 10;
 
 /// Share of the window in which a task may wait for a CPU without it being a shortage.
 const PRESSURE_SHARE: f64 = 0.01;

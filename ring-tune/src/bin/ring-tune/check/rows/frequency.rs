@@ -23,7 +23,8 @@ pub(super) const ROWS: &[Row] = &[
               frequency wanders, and every number that is measured wanders along",
         price: "power and heat; measured at a fixed frequency, numbers leave out what turbo adds",
         now: "cpupower -c LIST frequency-set --min F --max F",
-        boot: "",
+        boot: "the same by a service of systemd, or ring-tune fix --format udev: the kernel has no \
+               parameter for it",
         judge: bounds::bounds,
     },
     Row {
@@ -32,8 +33,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "who chooses the frequency",
         source: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
         profiles: Profile::ALL,
-        why: "after a pause the CPU starts slow, at a third of its frequency or less, and takes up to tens \
-              of milliseconds until it is fast",
+        why: "after a pause the CPU starts slow, and is fast only once the governor has seen that it is \
+              busy again",
         price: "power and heat",
         now: "cpupower -c LIST frequency-set -g performance",
         boot: "cpufreq.default_governor=performance on the kernel's command line (Linux 5.9 and later)",
@@ -52,7 +53,8 @@ pub(super) const ROWS: &[Row] = &[
         price: "power and heat",
         now: "write performance, 0 and 100 to these files; x86_energy_perf_policy performance does the \
               first two",
-        boot: "",
+        boot: "the same by a service of systemd, or ring-tune fix --format udev; the firmware may have a \
+               setting for it as well",
         judge: energy_bias,
     },
     Row {
@@ -73,6 +75,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "latency that all sleep states must keep",
         source: "/dev/cpu_dma_latency",
         profiles: Profile::ALL,
+        // exit_latency of C6 in skx_cstates, icx_cstates and spr_cstates,
+        // https://github.com/torvalds/linux/blob/master/drivers/idle/intel_idle.c
         why: "a CPU leaves C6 after 133 to 290 µs (Xeons from Skylake to Sapphire Rapids, by the kernel's \
               intel_idle), and only then does the thread see what it waited for",
         price: "power and heat on all CPUs, and less room for turbo",
@@ -87,6 +91,8 @@ pub(super) const ROWS: &[Row] = &[
         source: "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us, \
                  /sys/devices/system/cpu/cpu*/cpuidle/state*/{name,latency,disable}",
         profiles: Profile::ALL,
+        // exit_latency of C6 in skx_cstates, icx_cstates and spr_cstates,
+        // https://github.com/torvalds/linux/blob/master/drivers/idle/intel_idle.c
         why: "a CPU leaves C6 after 133 to 290 µs (Xeons from Skylake to Sapphire Rapids, by the kernel's \
               intel_idle), and only then does the thread see what it waited for; one that polls pays when \
               it starts",

@@ -18,8 +18,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "devices whose interrupts go to the CPUs",
         source: "/proc/irq/*/{smp,effective}_affinity_list, /proc/interrupts",
         profiles: Profile::ALL,
-        why: "each interrupt takes the CPU for some 2 to 10 µs, and a softirq behind it for up to \
-              milliseconds",
+        // MAX_SOFTIRQ_TIME, https://github.com/torvalds/linux/blob/master/kernel/softirq.c
+        why: "each interrupt takes the CPU, and the softirq behind it keeps it for up to 2 ms at a time",
         price: "the other CPUs serve the interrupts; a driver may place those of its queues anew on \
                 restart",
         now: "write the other CPUs to /proc/irq/N/smp_affinity_list",
@@ -46,6 +46,7 @@ pub(super) const ROWS: &[Row] = &[
         what: "who moves interrupts about",
         source: "/proc/*/comm, /proc/PID/environ, /etc/default/irqbalance, /etc/sysconfig/irqbalance",
         profiles: Profile::ALL,
+        // --interval of irqbalance(1), https://github.com/Irqbalance/irqbalance/blob/master/irqbalance.1
         why: "irqbalance moves interrupts every 10 s, onto these CPUs too, whatever was written before",
         price: "interrupts stay where they are, on busy CPUs too",
         now: "systemctl stop irqbalance, or set IRQBALANCE_BANNED_CPULIST in its configuration and restart \
@@ -59,8 +60,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs of kernel work that is bound to none",
         source: "/sys/devices/virtual/workqueue/cpumask",
         profiles: Profile::ALL,
-        why: "kernel threads with work of anybody (writing back, file systems, networks) run on these \
-              CPUs, for microseconds to milliseconds",
+        why: "kernel threads with work of anybody (writing back, file systems, networks) run on these CPUs, \
+              for as long as that work takes",
         price: "the other CPUs do this work",
         now: "write the mask of the other CPUs to /sys/devices/virtual/workqueue/cpumask",
         boot: "isolcpus=domain,LIST takes the CPUs out of it",

@@ -18,6 +18,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs that the scheduler keeps free",
         source: "/sys/devices/system/cpu/isolated, cpuset.cpus.isolated of the root cgroup",
         profiles: Profile::POLLING,
+        // 0.70 or 0.75 ms times 1 + log2 of the CPUs, of which 8 at most count: sysctl_sched_base_slice,
+        // https://github.com/torvalds/linux/blob/master/kernel/sched/fair.c
         why: "the scheduler may put any task there, which then runs for a slice of some 3 ms before the \
               thread goes on",
         price: "the CPUs serve nobody else, and threads that are to run there must be pinned",
@@ -44,8 +46,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs without a tick while one task runs",
         source: "/sys/devices/system/cpu/nohz_full",
         profiles: Profile::POLLING,
-        why: "the tick interrupts a polling thread 100 to 1,000 times a second, for a few microseconds \
-              each",
+        // CONFIG_HZ, https://github.com/torvalds/linux/blob/master/kernel/Kconfig.hz
+        why: "the tick interrupts a polling thread 100 to 1,000 times a second, by how the kernel was built",
         price: "each system call on these CPUs takes longer, since the kernel counts time as it enters and \
                 leaves",
         now: "",
@@ -58,7 +60,7 @@ pub(super) const ROWS: &[Row] = &[
         what: "CPUs whose RCU callbacks run elsewhere",
         source: "/sys/devices/system/cpu/nohz_full, rcu_nocbs= in /proc/cmdline",
         profiles: Profile::POLLING,
-        why: "callbacks that free kernel memory run in softirqs on these CPUs, up to thousands in a batch",
+        why: "callbacks that free kernel memory run in softirqs on these CPUs, many at a time",
         price: "waking the threads that run the callbacks takes a little longer elsewhere",
         now: "",
         boot: "rcu_nocbs=LIST on the kernel's command line; nohz_full=LIST implies it",

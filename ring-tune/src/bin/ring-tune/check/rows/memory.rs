@@ -19,8 +19,10 @@ const NUMA_BALANCING: Row = Row {
     what: "pages that are unmapped to see who uses them",
     source: "/proc/sys/kernel/numa_balancing",
     profiles: Profile::ALL,
-    why: "the kernel unmaps parts of a process again and again, in the thread that it interrupts, and each page then \
-          faults: 5 ms on average and up to 31 ms at a time were measured on an RDMA path (deepseek-ai/DeepEP #644)",
+    // https://github.com/deepseek-ai/DeepEP/issues/624
+    why: "the kernel unmaps parts of a process again and again, in the thread that it interrupts, and each \
+          page then faults: 5 ms on average, and more than 16 ms at times, were measured on an RDMA path \
+          (deepseek-ai/DeepEP #624)",
     price: "programs that are not bound to a node may keep their memory on a far one",
     now: "write 0 to /proc/sys/kernel/numa_balancing",
     boot: "numa_balancing=disable",
@@ -42,11 +44,11 @@ const ZONE_RECLAIM: Row = Row {
     what: "reclaim of a node's memory before another node's is used",
     source: "/proc/sys/vm/zone_reclaim_mode",
     profiles: Profile::ALL,
-    why: "who needs a page while the node is full first scans and writes back the node's pages: a stall of \
-          milliseconds, although other memory is free",
+    why: "who needs a page while the node is full first scans and writes back the node's pages, and stalls, \
+          although other memory is free",
     price: "a full node's programs take memory of other nodes",
     now: "write 0 to /proc/sys/vm/zone_reclaim_mode",
-    boot: "",
+    boot: "vm.zone_reclaim_mode = 0 in a file of /etc/sysctl.d",
     judge: zone_reclaim,
 };
 
@@ -68,7 +70,8 @@ const KSM: Row = Row {
     why: "a page that was merged is copied at the next write: a fault in the middle of a message",
     price: "virtual machines with equal pages take more memory",
     now: "write 0 to /sys/kernel/mm/ksm/run, or 2 to part the pages that are merged already",
-    boot: "",
+    boot: "w /sys/kernel/mm/ksm/run - - - - 0 in a file of /etc/tmpfiles.d; ksm and ksmtuned of the \
+           distribution disabled",
     judge: ksm,
 };
 

@@ -50,6 +50,11 @@ fn worst(mut parts: Vec<Judged>) -> Judged {
                 all.changes.push(change);
             }
         }
+        for command in part.commands {
+            if !all.commands.contains(&command) {
+                all.commands.push(command);
+            }
+        }
         for parameter in part.boot {
             if !all.boot.contains(&parameter) {
                 all.boot.push(parameter);

@@ -62,14 +62,24 @@ pub(super) fn grouped<'a>(values: impl IntoIterator<Item = (usize, &'a str)>) ->
     groups.collect::<Vec<_>>().join("; ")
 }
 
-/// A list as the kernel's command line has it, where `all` and `N`, the last CPU, are understood too; none for what is
-/// no list. The kernel's admin-guide/kernel-parameters.rst.
+/// A list as the kernel's command line has it; none for what is no list. Besides numbers and ranges it understands
+/// `all`, `N` for the last CPU, and `0-31:2/8` for the first two of each eight; the kernel's
+/// admin-guide/kernel-parameters.rst. CPUs that are not online are left out.
 pub(super) fn kernel_list(list: &str, online: &CpuSet) -> Option<CpuSet> {
     let last = online.iter().last()?.to_string();
-    match list {
-        "all" => Some(online.clone()),
-        _ => list.replace('N', &last).parse().ok(),
+    let mut cpus = CpuSet::new();
+    for part in list.split(',') {
+        let (range, pattern) = part.split_once(':').unwrap_or((part, "1/1"));
+        let (used, group) = pattern.split_once('/')?;
+        let (used, group) = (used.parse::<usize>().ok()?, group.parse::<usize>().ok()?);
+        if used == 0 || used > group {
+            return None;
+        }
+        let range: CpuSet = range.replace("all", "0-N").replace('N', &last).parse().ok()?;
+        let first = range.iter().next().unwrap_or(0);
+        cpus = cpus.union(&range.iter().filter(|cpu| (cpu - first) % group < used).collect());
     }
+    Some(cpus.intersection(online))
 }
 
 /// The CPUs as the kernel reads masks: hexadecimal, 32 bits between commas, the highest first.

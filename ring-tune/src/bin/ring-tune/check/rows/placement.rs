@@ -17,8 +17,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "threads that share a core with the CPUs",
         source: "/sys/devices/system/cpu/smt/active, /sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
         profiles: Profile::ALL,
-        why: "two threads of a core share its execution units and its caches: a busy sibling takes a third to a \
-              half of the speed, and comes and goes with what runs there",
+        why: "two threads of a core share its execution units and its caches: a busy sibling slows the \
+              thread, now more and now less, as what runs there comes and goes",
         price: "half of the machine's threads, which a server that is full misses",
         now: "echo off > /sys/devices/system/cpu/smt/control; or take the siblings offline, or isolate them and \
               leave them idle",
@@ -31,11 +31,12 @@ pub(super) const ROWS: &[Row] = &[
         what: "what the CPUs share",
         source: "/sys/devices/system/cpu/cpu*/cache/index*/shared_cpu_list",
         profiles: Profile::ALL,
+        // https://github.com/nviennot/core-to-core-latency: 197 ns between two packages of them
         why: "a message between two cores crosses the chip, or the socket: 23 ns within a last-level cache, 107 ns \
               without on an EPYC 7R13 (core-to-core-latency)",
         price: "none",
         now: "choose other CPUs, as the note says",
-        boot: "",
+        boot: "the same: the CPUs are chosen in the configuration of the service",
         judge: shared_cache,
     },
 ];
@@ -48,6 +49,7 @@ fn smt(host: &Host) -> Result<Judged, Unread> {
     let mut shared = CpuSet::new();
     let mut open = CpuSet::new();
     for cpu in host.cpus.iter() {
+        host.must_know(&format!("/cpu{cpu}/topology/thread_siblings_list"))?;
         let mut others = host.topology.siblings(cpu);
         others.remove(cpu);
         shared = shared.union(&others);
@@ -75,6 +77,10 @@ fn shared_cache(host: &Host) -> Result<Judged, Unread> {
     let topology = &host.topology;
     let cpus: Vec<usize> = host.cpus.iter().collect();
     let [first, .., _] = cpus[..] else { return Ok(Judged::skip("one CPU exchanges nothing with another")) };
+    for cpu in &cpus {
+        host.must_know(&format!("/cpu{cpu}/topology"))?;
+        host.must_know(&format!("/cpu{cpu}/cache"))?;
+    }
     let wanted = "different cores below one last-level cache";
     let last_level = topology.last_level(first);
     let core = cpus.iter().find(|cpu| topology.siblings(**cpu).intersection(&host.cpus).len() > 1);

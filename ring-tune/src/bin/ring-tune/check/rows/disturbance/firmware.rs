@@ -14,8 +14,7 @@ pub(super) const SMI: Row = Row {
     what: "system management interrupts",
     source: "MSR 0x34 in /dev/cpu/*/msr, or the hwlat tracer in /sys/kernel/tracing",
     profiles: Profile::ALL,
-    why: "the firmware stops all CPUs at once, for some ten to hundreds of microseconds, and the kernel does not \
-          see it: Intel's BITS warns above 150 µs",
+    why: "the firmware stops all CPUs at once, for as long as it likes, and the kernel does not see it",
     price: "the firmware's own power and error management does less",
     now: "",
     boot: "the firmware's setup: low latency profile; memory scrubbing, USB legacy, power capping and thermal \
@@ -37,7 +36,7 @@ fn smi(host: &Host) -> Result<Judged, Unread> {
     if host.tree.text(TRACER).is_ok_and(|tracer| tracer == "hwlat") {
         return hwlat(host);
     }
-    let cpuinfo = host.tree.text("proc/cpuinfo").unwrap_or_default();
+    let cpuinfo = host.tree.text("proc/cpuinfo")?;
     if field(&cpuinfo, "vendor_id") != Some("GenuineIntel") {
         return Ok(Judged::skip("no counter in this processor: run hwlatdetect"));
     }

@@ -11,7 +11,8 @@ use crate::check::rows::present;
 const REQUEST: &str = "dev/cpu_dma_latency";
 const OF_CPU: &str = "power/pm_qos_resume_latency_us";
 
-/// Leaving C1 takes 1 or 2 µs on servers, and C1E of older ones 10.
+/// Leaving C1 takes 1 or 2 µs on servers, and C1E of older ones 10; `spr_cstates` and `skx_cstates` of
+/// <https://github.com/torvalds/linux/blob/master/drivers/idle/intel_idle.c>.
 const MOST_US: i64 = 5;
 
 /// Without a request the kernel answers its default; include/linux/pm_qos.h, PM_QOS_CPU_LATENCY_DEFAULT_VALUE.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -32,6 +33,9 @@ struct Placed {
 pub(super) fn affinity(host: &Host) -> Result<Judged, Unread> {
     let numbers = host.tree.names("proc/irq")?;
     let counts = host.tree.text("proc/interrupts").ok().and_then(|text| by_cpu(&text)).unwrap_or_default();
+    // The first of those with one name; a large machine has thousands.
+    let counts: BTreeMap<&str, &Source> =
+        counts.iter().rev().map(|source| (source.name.as_str(), source)).collect();
     let mut placed = vec![];
     for number in numbers.into_iter().filter(|name| name.parse::<u32>().is_ok()) {
         if !goes_to(host, &number)?.intersection(&host.cpus).is_empty() {
@@ -66,8 +70,8 @@ fn affinity_of(number: &str) -> String {
 }
 
 impl Placed {
-    fn of(host: &Host, number: String, counts: &[Source]) -> Self {
-        let source = counts.iter().find(|source| source.name == number);
+    fn of(host: &Host, number: String, counts: &BTreeMap<&str, &Source>) -> Self {
+        let source = counts.get(number.as_str()).copied();
         Self {
             // What is not counted could have come.
             has_fired: source.is_none_or(|source| source.counts.iter().any(|(_, count)| *count > 0)),
@@ -118,15 +122,7 @@ fn fired(host: &Host) -> Result<Vec<String>, Unread> {
         return Ok(vec![]);
     };
     let (Some(before), Some(after)) = (by_cpu(before), by_cpu(&after)) else { return Ok(vec![]) };
-    let mut counts: Vec<(&Source, u64)> = vec![];
-    for cpu in host.cpus.iter() {
-        for (source, count) in since(&before, &after, cpu) {
-            match counts.iter_mut().find(|(known, _)| known.name == source.name) {
-                Some((_, sum)) => *sum = sum.saturating_add(count),
-                None => counts.push((source, count)),
-            }
-        }
-    }
+    let mut counts = since(&before, &after, |cpu| host.cpus.contains(cpu));
     counts.retain(|(source, _)| source.name.parse::<u32>().is_ok());
     counts.sort_by_key(|(_, count)| core::cmp::Reverse(*count));
     let shown: Vec<String> = counts

@@ -5,6 +5,7 @@ use ring_tune::{CpuSet, Unread};
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::rows::per_cpu::CPU;
+use crate::check::rows::present;
 
 /// Where distributions keep its environment: Debian's and Fedora's kind.
 const CONFIGURATION: [&str; 2] = ["etc/default/irqbalance", "etc/sysconfig/irqbalance"];
@@ -27,7 +28,7 @@ pub(super) fn irqbalance(host: &Host) -> Result<Judged, Unread> {
         host.tree.text(&format!("proc/{process}/comm")).is_ok_and(|name| name == "irqbalance")
     };
     let Some(process) = processes.iter().find(is_it) else { return Ok(Judged::ok("not running", wanted)) };
-    let (banned, by) = banned(host, process);
+    let (banned, by) = banned(host, process)?;
     let list = if banned.is_empty() { "no CPU".into() } else { banned.to_string() };
     let actual = format!("running, {list} banned by {by}");
     Ok(match host.cpus.is_subset(&banned) {
@@ -37,19 +38,21 @@ pub(super) fn irqbalance(host: &Host) -> Result<Judged, Unread> {
 }
 
 /// The CPUs that it leaves alone, and what says so. Only root may read its environment.
-fn banned(host: &Host, process: &str) -> (CpuSet, &'static str) {
+fn banned(host: &Host, process: &str) -> Result<(CpuSet, &'static str), Unread> {
     if let Ok(environment) = host.tree.bytes(&format!("proc/{process}/environ")) {
         let environment = String::from_utf8_lossy(&environment).into_owned();
-        return match listed(environment.split('\0')) {
+        return Ok(match listed(environment.split('\0')) {
             Some(banned) => (banned, "its environment"),
             None => (by_default(host), "itself"),
-        };
+        });
     }
-    let configured = CONFIGURATION.iter().find_map(|path| listed(host.tree.text(path).ok()?.lines()));
-    match configured {
-        Some(banned) => (banned, "its configuration"),
-        None => (by_default(host), "itself"),
+    for path in CONFIGURATION {
+        let configured = present(host.tree.text(path))?.and_then(|text| listed(text.lines()));
+        if let Some(banned) = configured {
+            return Ok((banned, "its configuration"));
+        }
     }
+    Ok((by_default(host), "itself"))
 }
 
 /// What the variables say; nothing where neither is set. What is no list, such as `-`, bans no CPU.

@@ -14,11 +14,12 @@ pub(super) const STAT_INTERVAL: Row = Row {
     what: "how often each CPU's memory statistics are collected",
     source: "/proc/sys/vm/stat_interval",
     profiles: Profile::POLLING,
+    // https://github.com/torvalds/linux/commit/be5e015d107d
     why: "a kernel worker pre-empts the thread whenever it has changed counters, as by a fault or an allocation: 7 µs \
           on bare metal, more than 50 µs in a virtual machine (Linux commit be5e015d107d)",
     price: "vmstat and the like lag behind by some seconds",
     now: "write 10 to /proc/sys/vm/stat_interval",
-    boot: "",
+    boot: "vm.stat_interval = 10 in a file of /etc/sysctl.d",
     judge: stat_interval,
 };
 
@@ -43,8 +44,7 @@ pub(super) const SKEW_TICK: Row = Row {
     what: "whether all CPUs tick in the same moment",
     source: "/proc/cmdline",
     profiles: Profile::POLLING,
-    why: "on large machines the ticks of all CPUs contend for the same locks, so that each lasts longer: microseconds \
-          more, some hundred times a second",
+    why: "on large machines the ticks of all CPUs contend for the same locks, so that each lasts longer",
     price: "CPUs wake one after the other instead of together, and idle ones save less power",
     now: "",
     boot: "skew_tick=1",
@@ -78,7 +78,7 @@ pub(super) const TIMER_MIGRATION: Row = Row {
     why: "a thread that spins makes its CPU the busy one: timers of others run there, and interrupt it",
     price: "idle CPUs are woken by their own timers and save less power",
     now: "write 0 to /proc/sys/kernel/timer_migration",
-    boot: "",
+    boot: "kernel.timer_migration = 0 in a file of /etc/sysctl.d",
     judge: timer_migration,
 };
 
@@ -103,8 +103,9 @@ pub(super) const MCE_POLL: Row = Row {
     what: "polling for hardware errors that were corrected",
     source: "/sys/devices/system/machinecheck/machinecheck*/{ignore_ce,check_interval}",
     profiles: Profile::POLLING,
-    why: "each CPU's timer reads a register of each of its banks, some twenty: microseconds every five minutes, and \
-          more in a virtual machine, where each read may leave it",
+    // INITIAL_CHECK_INTERVAL, https://github.com/torvalds/linux/blob/master/arch/x86/kernel/cpu/mce/internal.h
+    why: "each CPU's timer reads a register of each of its banks, every five minutes unless changed, and in \
+          a virtual machine each read may leave it",
     price: "corrected errors without an interrupt of their own stay unnoticed, as of memory that begins to fail",
     now: "write 0 to /sys/devices/system/machinecheck/machinecheck0/check_interval: it holds for all CPUs",
     boot: "mce=ignore_ce, which also turns the interrupts for corrected errors off",

@@ -13,8 +13,7 @@ pub(super) const MITIGATIONS: Row = Row {
     what: "guards against leaks of the processor",
     source: "/sys/devices/system/cpu/vulnerabilities/*",
     profiles: Profile::ALL,
-    why: "system calls, interrupts and switches take longer, some of them twice as long; code that stays in user space \
-          does not",
+    why: "system calls, interrupts and switches take longer; code that stays in user space does not",
     price: "without them any program on the machine may read another's memory",
     now: "",
     boot: "mitigations=off, on machines that run no foreign code",
@@ -49,8 +48,8 @@ pub(super) const AUDIT: Row = Row {
     what: "auditing of system calls",
     source: "/proc/self/loginuid, /proc/cmdline",
     profiles: Profile::ALL,
-    why: "once auditd or a rule has turned it on, each system call of a process that began since is looked at on its \
-          way in and out: some 100 ns, and more for those that are recorded",
+    why: "once auditd or a rule has turned it on, each system call of a process that began since is looked \
+          at on its way in and out, and takes longer, most of all where it is recorded",
     price: "without it there is no trail of who did what",
     now: "auditctl -e 0, for processes that begin later; auditctl -a never,task keeps them out of it",
     boot: "audit=0",

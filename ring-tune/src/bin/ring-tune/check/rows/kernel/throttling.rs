@@ -23,7 +23,7 @@ pub(super) const RT_THROTTLING: Row = Row {
           second unless changed, even if nobody else wants the CPU",
     price: "such a thread, gone wrong, takes its CPU for good: nothing else runs there, not even a shell",
     now: "write -1 to /proc/sys/kernel/sched_rt_runtime_us, where such threads run on CPUs of their own",
-    boot: "",
+    boot: "kernel.sched_rt_runtime_us = -1 in a file of /etc/sysctl.d",
     judge: rt_throttling,
 };
 

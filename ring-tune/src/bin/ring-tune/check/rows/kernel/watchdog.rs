@@ -14,8 +14,9 @@ pub(super) const WATCHDOG: Row = Row {
     what: "watchdogs of lockups on the CPUs",
     source: "/proc/sys/kernel/{watchdog,nmi_watchdog,soft_watchdog,watchdog_cpumask}",
     profiles: Profile::POLLING,
-    why: "every few seconds a timer, a kernel thread and a non-maskable interrupt stop the thread for some \
-          microseconds each, and the hard one takes a performance counter",
+    // https://docs.kernel.org/admin-guide/lockup-watchdogs.html: 2 * watchdog_thresh / 5, and watchdog_thresh.
+    why: "every 4 s unless changed a timer and a kernel thread stop the thread, and every 10 s a \
+          non-maskable interrupt does; the hard one takes a performance counter",
     price: "a lockup on those CPUs is not reported",
     now: "write the other CPUs to /proc/sys/kernel/watchdog_cpumask, or 0 to /proc/sys/kernel/nmi_watchdog and \
           soft_watchdog",

@@ -21,8 +21,8 @@ pub(super) const THP: Row = Row {
     what: "transparent huge pages",
     source: "/sys/kernel/mm/transparent_hugepage/{enabled,defrag,hugepages-*/enabled}",
     profiles: Profile::ALL,
-    why: "a fault that makes a huge page clears 2 MiB, some 100 µs, and may first move other pages out of the way for \
-          milliseconds; khugepaged holds up faults and mappings of a process while it merges its pages",
+    why: "a fault that makes a huge page clears 2 MiB at once, and may first move other pages out of the \
+          way; khugepaged holds up faults and mappings of a process while it merges its pages",
     price: "large heaps, databases and virtual machines miss the TLB more often; rings can use reserved huge pages",
     now: "write never to /sys/kernel/mm/transparent_hugepage/enabled, before the programs start",
     boot: "transparent_hugepage=never",
@@ -36,7 +36,7 @@ fn thp(host: &Host) -> Result<Judged, Unread> {
     let actual = described(&switches);
     let has = |mode: &str| switches.iter().any(|switch| switch.mode == mode);
     let judged = if has("always") {
-        Judged::fail(actual, wanted)
+        Judged::fail(actual, wanted).note("programs that run already keep the huge pages that they have")
     } else if has("madvise") {
         Judged::warn(actual, wanted).note("only for memory that asks for it by madvise(MADV_HUGEPAGE)")
     } else {
@@ -52,8 +52,8 @@ pub(super) const SHMEM_THP: Row = Row {
     what: "transparent huge pages of shared memory",
     source: "/sys/kernel/mm/transparent_hugepage/{shmem_enabled,hugepages-*/shmem_enabled}, /proc/self/mountinfo",
     profiles: Profile::ALL,
-    why: "rings live in shared memory: a first touch clears 2 MiB, some 100 µs, and khugepaged may replace the pages \
-          of a ring while it is in use, so that each side faults again",
+    why: "rings live in shared memory: a first touch clears 2 MiB at once, and khugepaged may replace the \
+          pages of a ring while it is in use, so that each side faults again",
     price: "what is large and shared misses the TLB more often; rings can use reserved huge pages",
     now: "write never to /sys/kernel/mm/transparent_hugepage/shmem_enabled; mount -o remount,huge=never /dev/shm",
     boot: "transparent_hugepage_shmem=never (Linux 6.13 and later)",
@@ -81,7 +81,11 @@ fn shmem_thp(host: &Host) -> Result<Judged, Unread> {
     if mount.is_none() && !switches.iter().any(|switch| UNASKED.contains(&switch.mode.as_str())) {
         return Ok(Judged::ok(actual, wanted));
     }
-    Ok(switched_off(Judged::warn(actual, wanted), &switches, &UNASKED))
+    let judged = switched_off(Judged::warn(actual, wanted), &switches, &UNASKED);
+    Ok(match mount {
+        Some(_) => judged.command("mount -o remount,huge=never /dev/shm"),
+        None => judged,
+    })
 }
 
 /// A page size and whether the kernel makes pages of it.
@@ -165,8 +169,8 @@ pub(super) const POOL: Row = Row {
     what: "huge pages reserved on the node of the CPUs",
     source: "/sys/devices/system/node/node*/hugepages/hugepages-*/{nr,free}_hugepages",
     profiles: Profile::ALL,
-    why: "a ring on huge pages cannot be made there, or lies on another node, where each miss takes half as long again \
-          or more; on pages of 4 KiB a large ring misses the TLB",
+    why: "a ring on huge pages cannot be made there, or lies on another node, where each miss takes longer; \
+          on pages of 4 KiB a large ring misses the TLB",
     price: "reserved memory is lost to everything else",
     now: "write the number of pages to /sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages, soon \
           after boot, while there is memory in one piece",
@@ -192,6 +196,7 @@ fn pool(host: &Host) -> Result<Judged, Unread> {
         let note = "rings of 4 KiB pages work; large ones miss the TLB less on huge pages";
         return Ok(Judged::info("none reserved").note(note));
     }
+    host.must_know("/node/")?;
     let nodes: BTreeSet<usize> = host.cpus.iter().filter_map(|cpu| host.topology.node(cpu)).collect();
     let is_near = |pool: &Pool| pool.node.is_none_or(|node| nodes.is_empty() || nodes.contains(&node));
     let has_free =

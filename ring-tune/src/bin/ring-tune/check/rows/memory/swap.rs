@@ -15,10 +15,10 @@ pub(super) const SWAP: Row = Row {
     what: "how readily pages are swapped out",
     source: "/proc/swaps, /proc/sys/vm/swappiness",
     profiles: Profile::ALL,
-    why: "a page that was swapped out comes back by a major fault: some 100 µs from flash, 10 ms from a disk",
+    why: "a page that was swapped out comes back by a major fault: the thread waits for the disk",
     price: "the page cache gives way first, and files are read again more often",
     now: "write 10 to /proc/sys/vm/swappiness, or turn the swap space off: swapoff -a",
-    boot: "",
+    boot: "vm.swappiness = 10 in a file of /etc/sysctl.d, or no swap space in /etc/fstab",
     judge: swap,
 };
 

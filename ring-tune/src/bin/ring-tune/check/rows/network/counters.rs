@@ -16,6 +16,7 @@ pub(super) const RDMA: Row = Row {
     what: "RDMA congestion, retries and missing receive requests",
     source: "/sys/class/infiniband/*/ports/*/{counters,hw_counters}/*",
     profiles: Profile::ALL,
+    // InfiniBand Architecture Specification, volume 1, 9.7.5.2.8 and 9.7.6.1.3.
     why: "a retry after a time-out costs milliseconds (4.096 µs times 2 to the power of the queue pair's \
           time-out), a receiver that was not ready 10 µs and more, and a notification of congestion makes the \
           sender slow down",
@@ -32,6 +33,7 @@ pub(super) const NIC: Row = Row {
     what: "drops, errors and pauses of the NIC",
     source: "/sys/class/net/*/statistics/*, ethtool -S",
     profiles: Profile::ALL,
+    // https://github.com/NVIDIA/daqiri/pull/252
     why: "what was dropped is sent again after a time-out; pauses stop the sender without any drop: 21.7 % of a \
           400 Gbit/s link in one report (NVIDIA/daqiri 252)",
     price: "none",
@@ -62,6 +64,9 @@ const RDMA_NAMES: &[&str] = &[
     "overrun",
 ];
 
+/// The kernel's answer for a port that does not count: `N/A (no PMA)`; drivers/infiniband/core/sysfs.c.
+const NOT_COUNTED: &str = "N/A";
+
 /// What is told of many that counted.
 const MOST_TOLD: usize = 6;
 
@@ -84,7 +89,7 @@ fn rdma(host: &Host) -> Result<Judged, Unread> {
             }
         }
     }
-    Ok(moved.judge(host))
+    moved.judge(host)
 }
 
 fn nic(host: &Host) -> Result<Judged, Unread> {
@@ -103,7 +108,7 @@ fn nic(host: &Host) -> Result<Judged, Unread> {
         }
         moved.add_lines(host, &format!("ethtool/{netdev}/statistics"), netdev)?;
     }
-    Ok(moved.judge(host))
+    moved.judge(host)
 }
 
 /// The counters that moved, by their names.
@@ -111,19 +116,35 @@ fn nic(host: &Host) -> Result<Judged, Unread> {
 struct Moved {
     by: BTreeMap<String, u64>,
     has_read: bool,
+    /// A counter that is there, and none.
+    strange: Option<Unread>,
 }
 
 impl Moved {
     fn add_file(&mut self, host: &Host, path: &str, name: String) -> Result<(), Unread> {
-        if let Some((before, after)) = both(host, path)? {
-            self.add(name, &before, &after);
+        match both(host, path) {
+            Ok(Some((before, after))) if self.add(name, &before, &after) => {}
+            Ok(Some((_, after))) if after.starts_with(NOT_COUNTED) => {}
+            Ok(Some(_)) => self.strange = Some(Unread::strange(path, "is no count")),
+            Ok(None) => {}
+            // Drivers answer that they cannot tell of one or the other.
+            Err(error @ Unread::Strange { .. }) => self.strange = Some(error),
+            Err(error) => return Err(error),
         }
         Ok(())
     }
 
     /// Of lines `name: value`, in the same order each time.
     fn add_lines(&mut self, host: &Host, path: &str, netdev: &str) -> Result<(), Unread> {
-        let Some((before, after)) = both(host, path)? else { return Ok(()) };
+        let (before, after) = match both(host, path) {
+            Ok(Some(both)) => both,
+            Ok(None) => return Ok(()),
+            Err(error @ Unread::Strange { .. }) => {
+                self.strange = Some(error);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         let earlier: BTreeMap<&str, &str> =
             before.lines().filter_map(|line| line.rsplit_once(": ")).collect();
         for (name, value) in after.lines().filter_map(|line| line.rsplit_once(": ")) {
@@ -134,10 +155,10 @@ impl Moved {
         Ok(())
     }
 
-    /// Counters that are no numbers, or were set back, have not moved: drivers write `N/A (no PMA)`.
-    fn add(&mut self, name: String, before: &str, after: &str) {
+    /// Whether it is a counter. One that was set back has not moved.
+    fn add(&mut self, name: String, before: &str, after: &str) -> bool {
         let (Ok(before), Ok(after)) = (before.trim().parse::<u64>(), after.trim().parse::<u64>()) else {
-            return;
+            return false;
         };
         self.has_read = true;
         let delta = after.saturating_sub(before);
@@ -146,19 +167,21 @@ impl Moved {
             let most = self.by.entry(name).or_default();
             *most = delta.max(*most);
         }
+        true
     }
 
-    fn judge(self, host: &Host) -> Judged {
+    /// One counter that can be read is enough, and none that can is told.
+    fn judge(self, host: &Host) -> Result<Judged, Unread> {
         let Some(window) = host.sampled() else {
-            return Judged::skip("one sample of the counters does not tell");
+            return Ok(Judged::skip("one sample of the counters does not tell"));
         };
         if !self.has_read {
-            return Judged::skip("there are no such counters");
+            return self.strange.map_or(Ok(Judged::skip("there are no such counters")), Err);
         }
         let within = format!("in {:.2} s", window.as_secs_f64());
         let wanted = "none";
         if self.by.is_empty() {
-            return Judged::ok(format!("none {within}"), wanted);
+            return Ok(Judged::ok(format!("none {within}"), wanted));
         }
         let mut moved: Vec<_> = self.by.into_iter().collect();
         // Stable: equal ones keep the order of their names.
@@ -169,7 +192,7 @@ impl Moved {
         if more > 0 {
             told.push(format!("{more} more"));
         }
-        Judged::warn(format!("{} {within}", told.join(", ")), wanted)
+        Ok(Judged::warn(format!("{} {within}", told.join(", ")), wanted))
     }
 }
 
@@ -177,7 +200,7 @@ impl Moved {
 fn both(host: &Host, path: &str) -> Result<Option<(String, String)>, Unread> {
     match host.samples(path) {
         Ok(samples) => Ok(samples.map(|(before, after)| (before.to_owned(), after))),
-        Err(Unread::Absent { .. } | Unread::Strange { .. }) => Ok(None),
+        Err(Unread::Absent { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

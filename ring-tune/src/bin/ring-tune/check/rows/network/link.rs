@@ -9,6 +9,7 @@ use crate::check::nic::{Nic, RDMA};
 use crate::check::pci::{self, Link};
 use crate::check::profile::Profile;
 use crate::check::row::{Group, Row};
+use crate::say::word;
 
 pub(super) const SPEED: Row = Row {
     id: "pcie-link",
@@ -16,6 +17,7 @@ pub(super) const SPEED: Row = Row {
     what: "speed and width of the PCIe link",
     source: "/sys/class/infiniband/*/device/{current,max}_link_{speed,width}",
     profiles: Profile::ALL,
+    // 8 lanes of 8 GT/s, of whose 130 bits 128 carry data.
     why: "half the lanes, or half the speed, is half the bandwidth, and each packet takes longer: 8.0 GT/s x8 \
           carries 63 Gbit/s, less than one port of 100",
     price: "none",
@@ -30,6 +32,7 @@ pub(super) const PAYLOAD: Row = Row {
     what: "packet and read request size on PCIe",
     source: "/sys/class/infiniband/*/device/config",
     profiles: &[Profile::Rdma],
+    // 24 bytes of header, sequence number, checksum and framing on 128: PCI Express Base Specification, 2.2, 3.6.
     why: "with 128 bytes a packet a sixth of the link carries headers; with small read requests the NIC waits for \
           memory more often as it sends",
     price: "large reads of one card keep others waiting",
@@ -44,8 +47,9 @@ pub(super) const ASPM: Row = Row {
     what: "power saving of the PCIe link",
     source: "/sys/class/infiniband/*/device/link/*_aspm, /sys/module/pcie_aspm/parameters/policy",
     profiles: Profile::ALL,
-    why: "the first message after a pause waits until the link wakes up: up to 4 µs from L1 on a ConnectX-6, 64 µs \
-          where the device states no less (lspci shows it as exit latency)",
+    // L1 Exit Latency of the Link Capabilities: PCI Express Base Specification, 7.5.3.6.
+    why: "the first message after a pause waits until the link wakes up, for as long as lspci -vv shows as \
+          its exit latency: from L1 up to 64 µs and more",
     price: "some watts",
     now: "echo performance > /sys/module/pcie_aspm/parameters/policy",
     boot: "",
@@ -145,7 +149,11 @@ fn payload(host: &Host) -> Result<Judged, Unread> {
         if express.payload >= payload && express.read_request >= 4096 {
             return Ok(Judged::ok(actual, wanted));
         }
-        let judged = Judged::warn(actual, wanted);
+        let mut judged = Judged::warn(actual, wanted);
+        if express.read_request < 4096 {
+            let address = function.rsplit('/').next().unwrap_or_default();
+            judged = judged.command(format!("setpci -s {} CAP_EXP+8.w=5000:7000", word(address)));
+        }
         Ok(if express.payload < payload { judged.boot("pci=pcie_bus_safe") } else { judged })
     })?;
     Ok(worst(parts))

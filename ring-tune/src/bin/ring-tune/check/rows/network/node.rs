@@ -15,8 +15,8 @@ pub(super) const NODE: Row = Row {
     what: "NUMA node of the NIC",
     source: "/sys/class/infiniband/*/device/{numa_node,local_cpulist}",
     profiles: &[Profile::Rdma],
-    why: "each doorbell and each message crosses to the other socket, some 100 ns each time, and the NIC's writes miss \
-          the cache of the CPU that polls for them",
+    why: "each doorbell and each message crosses to the other socket, and the NIC's writes miss the cache \
+          of the CPU that polls for them",
     price: "the CPUs near the NIC are few, and other NICs want them too",
     now: "choose CPUs of the NIC's node, as the note says",
     boot: "move the card to a slot of the socket whose CPUs are to poll",
@@ -36,6 +36,7 @@ fn of_nic(host: &Host, nic: &Nic) -> Result<Judged, Unread> {
         return Ok(Judged::skip(format!("{}: no PCI device", nic.name)));
     };
     let number = host.tree.number(&format!("{function}/numa_node"))?;
+    host.must_know("/node/")?;
     if host.topology.nodes().len() <= 1 {
         return Ok(Judged::ok(format!("{}: the machine has one node", nic.name), "the node of the CPUs"));
     }

@@ -17,7 +17,15 @@ fn lists_of_the_command_line_know_all_and_the_last() {
     assert_eq!(list("all").as_deref(), Some("0-7"));
     assert_eq!(list("2-N").as_deref(), Some("2-7"));
     assert_eq!(list("1,3").as_deref(), Some("1,3"));
-    assert_eq!(list("x"), None);
+    assert_eq!(list("6-31").as_deref(), Some("6-7"), "those that are online");
+    assert_eq!(list("0-7:1/4,3").as_deref(), Some("0,3-4"), "the first of each four");
+    assert_eq!(list("1-N:2/3").as_deref(), Some("1-2,4-5,7"));
+    assert_eq!(list("all:4/4").as_deref(), Some("0-7"));
+    for strange in
+        ["x", "0-7:2", "0-7:/", "0-7:0/4", "0-7:5/4", "0-7:1/0", "0-7:1/4/2", "1-0", "0-4294967295"]
+    {
+        assert_eq!(list(strange), None, "{strange}");
+    }
 }
 
 #[test]

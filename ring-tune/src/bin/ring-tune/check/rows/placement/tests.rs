@@ -72,3 +72,21 @@ fn the_farthest_two_decide() {
     assert_eq!(found("0,2,4"), (Verdict::Fail, "CPUs 0 and 4: two packages".into()));
     assert_eq!(found("5").0, Verdict::Skip);
 }
+
+#[test]
+fn what_the_topology_could_not_read_is_unknown_and_no_machine_without_it() {
+    let files = LaidOut::of(FILES);
+    let verdicts = |cpus: &str| {
+        let host = host(&files, cpus);
+        [smt(&host), shared_cache(&host)].map(|judged| judged.map(|judged| judged.verdict))
+    };
+    files.write("sys/devices/system/cpu/cpu6/topology/thread_siblings_list", "6;7");
+    let [threads, caches] = verdicts("4,6");
+    assert!(matches!(threads, Err(Unread::Strange { .. })), "{threads:?}");
+    assert!(matches!(caches, Err(Unread::Strange { .. })), "{caches:?}");
+    assert_eq!(verdicts("0,2"), [Ok(Verdict::Fail), Ok(Verdict::Ok)], "it is not about CPU 6");
+    files.write("sys/devices/system/cpu/cpu2/cache/index3/shared_cpu_list", "0-");
+    let [threads, caches] = verdicts("0,2");
+    assert_eq!(threads, Ok(Verdict::Fail));
+    assert!(matches!(caches, Err(Unread::Strange { .. })), "{caches:?}");
+}

@@ -72,6 +72,7 @@ fn a_mount_may_say_otherwise_than_the_switch() {
     let huge = judged_of("size=1024k,huge=within_size,inode64");
     assert_eq!(huge.verdict, Verdict::Warn);
     assert_eq!(huge.actual, "never, and huge=within_size for /dev/shm");
+    assert_eq!(huge.commands, ["mount -o remount,huge=never /dev/shm"]);
     assert_eq!(huge.changes, [], "no file mends a mount");
     assert_eq!(judged_of("huge=advise").verdict, Verdict::Ok);
     assert_eq!(judged_of("inode64").verdict, Verdict::Ok);
