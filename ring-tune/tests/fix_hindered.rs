@@ -193,6 +193,33 @@ fn files_that_change_each_other_come_back_in_any_order() {
 }
 
 #[test]
+fn what_the_kernel_changes_beside_a_file_comes_back_unless_somebody_else_chose_it() {
+    // Huge pages raise the reserve above what was chosen, and are the only one here that does.
+    const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
+    let Some(settings) = is_root().then(Settings::spoil).flatten() else { return };
+    let before = settings.texts();
+    let rows = ["thp".to_owned()];
+    if !settings.rows().contains(&rows[0]) || fs::write(RESERVE, "32768").is_err() {
+        eprintln!("SKIPPED: there are no huge pages here, or no reserve that may be chosen");
+        return;
+    }
+    for (chosen, wanted) in [(None, "32768\n"), (Some("30000"), "30000\n")] {
+        let folder = LaidOut::new();
+        let (state, _) = state_in(&folder);
+        assert!(fix("--apply", &state, &rows).output().unwrap().status.success());
+        if let Some(chosen) = chosen {
+            fs::write(RESERVE, chosen).unwrap();
+        }
+        let output = fix("--undo", &state, &[]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(fs::read_to_string(RESERVE).unwrap(), wanted);
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to undo");
+        fs::write(RESERVE, "32768").unwrap();
+        assert_eq!(settings.texts(), before);
+    }
+}
+
+#[test]
 fn a_reader_that_goes_and_a_full_output_change_nothing_that_is_done() {
     let Some(settings) = is_root().then(Settings::spoil).flatten() else { return };
     let (folder, rows, before) = (LaidOut::new(), settings.rows(), settings.texts());
