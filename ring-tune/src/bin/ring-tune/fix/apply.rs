@@ -48,7 +48,7 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Outcome> {
     for (step, before, written) in written {
         done.push(read_back(step, before, written, &mut state));
     }
-    for changed in state.changed.iter_mut().filter(|changed| changed.is_beside) {
+    for changed in state.changed.iter_mut().filter(|changed| changed.is_beside && changed.after.is_none()) {
         changed.after = kernel_file::read(&changed.path).ok().map(|text| setting::of(&text).to_owned());
     }
     // What was not changed after all needs no undoing.
