@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::skip::skip;
 
 /// Settings that harm nobody for a moment, each with a value that a row finds bad. One watchdog's file changes the
-/// other's, and that of huge pages the last, which no row names.
+/// other's.
 pub const BAD: &[(&str, &str)] = &[
     ("sys/kernel/mm/ksm/run", "1"),
     ("proc/sys/kernel/numa_balancing", "1"),
@@ -20,7 +20,6 @@ pub const BAD: &[(&str, &str)] = &[
     ("proc/sys/kernel/soft_watchdog", "1"),
     ("proc/sys/kernel/watchdog", "1"),
     ("sys/kernel/mm/transparent_hugepage/enabled", "always"),
-    ("proc/sys/vm/min_free_kbytes", "32768"),
 ];
 
 /// Puts old values back when its input ends: with the test, however that ends.
