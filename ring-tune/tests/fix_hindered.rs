@@ -219,7 +219,7 @@ fn what_the_kernel_changes_beside_a_file_comes_back_unless_somebody_else_chose_i
     }
     let settings = Settings::keep([PAGES, RESERVE].into_iter());
     if settings.before.len() < 2 {
-        eprintln!("SKIPPED: there are no huge pages here, or no reserve that may be chosen");
+        skip("there are no huge pages here, or no reserve that may be chosen");
         return;
     }
     // Where memory is plugged into a virtual machine just then the kernel raises the reserve once more.
@@ -234,7 +234,7 @@ fn a_reader_that_goes_and_a_full_output_change_nothing_that_is_done() {
     let Some(settings) = is_root().then(Settings::spoil).flatten() else { return };
     let (folder, rows, before) = (LaidOut::new(), settings.rows(), settings.texts());
     let (state, text) = state_in(&folder);
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
     drop(reader);
     let output = fix("--apply", &state, &rows).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""), "it ends in silence");

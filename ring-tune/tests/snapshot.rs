@@ -184,7 +184,7 @@ fn a_disk_that_is_full_is_an_error_that_leaves_no_file() {
 
 #[test]
 fn a_reader_that_goes_ends_it_in_silence() {
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
     drop(reader);
     let output = command(&["snapshot", "-"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(1), &b""[..]));
