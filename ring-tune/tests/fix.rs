@@ -174,15 +174,12 @@ fn without_privilege_it_says_what_it_would_need() {
     let before = settings.texts();
     let folder = LaidOut::new();
     // The command lies where another user may not look.
-    let binary = std::env::temp_dir().join(format!("ring-tune-nobody-{}", std::process::id()));
-    fs::copy(env!("CARGO_BIN_EXE_ring-tune"), &binary).unwrap();
-    let mut command = Command::new(&binary);
+    let mut command = Command::new(folder.program(env!("CARGO_BIN_EXE_ring-tune")));
     command.args(["fix", "--apply", "--state"]).arg(folder.path().join("state")).uid(65_534).gid(65_534);
     for row in &rows {
         command.args(["--row", row]);
     }
     let output = command.current_dir("/").output().unwrap();
-    fs::remove_file(&binary).unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = stderr(&output);
     assert!(text.contains("as root") && rows.iter().all(|row| text.contains(row)), "{text}");

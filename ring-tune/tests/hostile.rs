@@ -117,9 +117,7 @@ struct Copied(LaidOut);
 impl Copied {
     fn new() -> Self {
         let copied = Self(LaidOut::new());
-        fs::copy(env!("CARGO_BIN_EXE_ring-tune"), copied.path()).unwrap();
-        fs::set_permissions(copied.path(), Permissions::from_mode(0o755)).unwrap();
-        fs::set_permissions(copied.0.path(), Permissions::from_mode(0o755)).unwrap();
+        copied.0.program(env!("CARGO_BIN_EXE_ring-tune"));
         copied
     }
 

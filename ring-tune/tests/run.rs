@@ -179,8 +179,7 @@ fn without_wishes_the_profile_decides() {
 /// The command where everybody may execute it, and a folder that goes with it.
 fn for_everybody() -> (LaidOut, std::path::PathBuf) {
     let folder = LaidOut::new();
-    let program = folder.path().join("ring-tune");
-    fs::copy(RING_TUNE, &program).unwrap();
+    let program = folder.program(RING_TUNE);
     (folder, program)
 }
 

@@ -242,8 +242,7 @@ fn what_another_user_was_denied_is_denied_to_all_who_look_at_the_copy() {
         return skip("this takes root, to be somebody else");
     }
     let folder = LaidOut::new();
-    let program = folder.path().join("ring-tune");
-    fs::copy(env!("CARGO_BIN_EXE_ring-tune"), &program).unwrap();
+    let program = folder.program(env!("CARGO_BIN_EXE_ring-tune"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let (archive, root) = (folder.path().join("a.tar"), folder.path().join("unpacked"));
     fs::create_dir(&root).unwrap();
