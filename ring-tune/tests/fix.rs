@@ -1,8 +1,6 @@
 //! `ring-tune fix` over the files of this machine, and over states that somebody else wrote.
 #![cfg(feature = "cli")]
 
-#[path = "common/copied.rs"]
-mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
@@ -18,7 +16,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use copied::copy_command;
 use laid_out::LaidOut;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::json;
@@ -177,15 +174,12 @@ fn without_privilege_it_says_what_it_would_need() {
     let before = settings.texts();
     let folder = LaidOut::new();
     // The command lies where another user may not look.
-    let binary = std::env::temp_dir().join(format!("ring-tune-nobody-{}", std::process::id()));
-    copy_command(&binary);
-    let mut command = Command::new(&binary);
+    let mut command = Command::new(folder.program(env!("CARGO_BIN_EXE_ring-tune")));
     command.args(["fix", "--apply", "--state"]).arg(folder.path().join("state")).uid(65_534).gid(65_534);
     for row in &rows {
         command.args(["--row", row]);
     }
     let output = command.current_dir("/").output().unwrap();
-    fs::remove_file(&binary).unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = stderr(&output);
     assert!(text.contains("as root") && rows.iter().all(|row| text.contains(row)), "{text}");

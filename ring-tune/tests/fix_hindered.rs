@@ -192,12 +192,49 @@ fn files_that_change_each_other_come_back_in_any_order() {
     }
 }
 
+/// Applies and undoes the row for huge pages with a reserve that was chosen, and returns what it is then.
+fn reserve_after_undo(chosen_since: Option<&str>) -> String {
+    let folder = LaidOut::new();
+    let (state, _) = state_in(&folder);
+    fs::write(Path::new("/").join(PAGES), "always").unwrap();
+    fs::write(Path::new("/").join(RESERVE), "32768").unwrap();
+    let output = fix("--apply", &state, &["thp".into()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    if let Some(chosen) = chosen_since {
+        fs::write(Path::new("/").join(RESERVE), chosen).unwrap();
+    }
+    let output = fix("--undo", &state, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 0, "nothing is left to undo");
+    fs::read_to_string(Path::new("/").join(RESERVE)).unwrap().trim().to_owned()
+}
+
+const PAGES: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+const RESERVE: &str = "proc/sys/vm/min_free_kbytes";
+
+#[test]
+fn what_the_kernel_changes_beside_a_file_comes_back_unless_somebody_else_chose_it() {
+    if !is_root() {
+        return;
+    }
+    let settings = Settings::keep([PAGES, RESERVE].into_iter());
+    if settings.before.len() < 2 {
+        skip("there are no huge pages here, or no reserve that may be chosen");
+        return;
+    }
+    // Where memory is plugged into a virtual machine just then the kernel raises the reserve once more.
+    for (chosen_since, wanted) in [(None, "32768"), (Some("30000"), "30000")] {
+        let mut tries = (0..10).map(|_| reserve_after_undo(chosen_since));
+        assert!(tries.any(|reserve| reserve == wanted), "it is never {wanted}");
+    }
+}
+
 #[test]
 fn a_reader_that_goes_and_a_full_output_change_nothing_that_is_done() {
     let Some(settings) = is_root().then(Settings::spoil).flatten() else { return };
     let (folder, rows, before) = (LaidOut::new(), settings.rows(), settings.texts());
     let (state, text) = state_in(&folder);
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
     drop(reader);
     let output = fix("--apply", &state, &rows).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""), "it ends in silence");

@@ -4,8 +4,6 @@
 //! Which files are spoilt how is the same in each run; twenty times as many with `RING_LONG=1`.
 #![cfg(feature = "cli")]
 
-#[path = "common/copied.rs"]
-mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
@@ -19,7 +17,6 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Instant;
 
-use copied::copy_command;
 use laid_out::LaidOut;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -121,9 +118,7 @@ struct Copied(LaidOut);
 impl Copied {
     fn new() -> Self {
         let copied = Self(LaidOut::new());
-        copy_command(&copied.path());
-        fs::set_permissions(copied.path(), Permissions::from_mode(0o755)).unwrap();
-        fs::set_permissions(copied.0.path(), Permissions::from_mode(0o755)).unwrap();
+        copied.0.program(env!("CARGO_BIN_EXE_ring-tune"));
         copied
     }
 

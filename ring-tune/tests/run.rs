@@ -1,8 +1,6 @@
 //! `ring-tune run`, with the settings of the command read back from /proc.
 #![cfg(feature = "cli")]
 
-#[path = "common/copied.rs"]
-mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
 mod laid_out;
@@ -18,7 +16,6 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use copied::copy_command;
 use laid_out::LaidOut;
 use nix::sys::resource::{Resource, getrlimit};
 use ring_tune::{Fifo, LatencyLimit, Topology, Tree, allowed_cpus, memory_policy};
@@ -182,8 +179,7 @@ fn without_wishes_the_profile_decides() {
 /// The command where everybody may execute it, and a folder that goes with it.
 fn for_everybody() -> (LaidOut, std::path::PathBuf) {
     let folder = LaidOut::new();
-    let program = folder.path().join("ring-tune");
-    copy_command(&program);
+    let program = folder.program(RING_TUNE);
     (folder, program)
 }
 

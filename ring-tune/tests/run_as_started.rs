@@ -71,8 +71,9 @@ fn arguments_arrive_as_they_are() {
 #[test]
 fn an_executable_text_is_a_script_of_the_shell() {
     let path = std::env::temp_dir().join(format!("ring-tune-script-{}", std::process::id()));
-    fs::write(&path, "echo \"$1\"; exit 3\n").unwrap();
-    let made = Command::new("chmod").arg("+x").arg(&path).status().unwrap();
+    // By another process: nothing is executed that a child of another thread still has open for writing.
+    let make = r#"printf 'echo "$1"; exit 3\n' > "$0" && chmod +x "$0""#;
+    let made = Command::new("sh").args(["-c", make]).arg(&path).status().unwrap();
     let output = run("").arg(&path).arg("word").output();
     fs::remove_file(&path).unwrap();
     let output = output.unwrap();

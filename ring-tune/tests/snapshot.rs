@@ -1,8 +1,6 @@
 //! `ring-tune snapshot`: a check over what it saves says what a check over the machine says.
 #![cfg(feature = "cli")]
 
-#[path = "common/copied.rs"]
-mod copied;
 #[path = "common/laid_out.rs"]
 #[allow(unreachable_pub, dead_code, reason = "the library's own tests use more of it")]
 mod laid_out;
@@ -15,7 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use copied::copy_command;
 use laid_out::LaidOut;
 use serde_json::Value;
 use skip::skip;
@@ -187,7 +184,7 @@ fn a_disk_that_is_full_is_an_error_that_leaves_no_file() {
 
 #[test]
 fn a_reader_that_goes_ends_it_in_silence() {
-    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
     drop(reader);
     let output = command(&["snapshot", "-"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(1), &b""[..]));
@@ -245,8 +242,7 @@ fn what_another_user_was_denied_is_denied_to_all_who_look_at_the_copy() {
         return skip("this takes root, to be somebody else");
     }
     let folder = LaidOut::new();
-    let program = folder.path().join("ring-tune");
-    copy_command(&program);
+    let program = folder.program(env!("CARGO_BIN_EXE_ring-tune"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let (archive, root) = (folder.path().join("a.tar"), folder.path().join("unpacked"));
     fs::create_dir(&root).unwrap();

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::format;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::string::String;
 use std::vec;
@@ -72,6 +72,18 @@ impl LaidOut {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, path).unwrap();
+    }
+
+    /// A copy of a program where everybody may run it. Another process makes it: a child that a thread starts just then
+    /// would have it open for writing as this one has, and the kernel runs nothing that is.
+    pub fn program(&self, from: &str) -> PathBuf {
+        let path = self.0.join("ring-tune");
+        let copied = std::process::Command::new("cp").arg(from).arg(&path).status().unwrap();
+        assert!(copied.success(), "{from} cannot be copied to {}", path.display());
+        for place in [&path, &self.0] {
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        path
     }
 
     /// Takes a file or a folder away.

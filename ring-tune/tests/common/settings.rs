@@ -1,17 +1,19 @@
 //! Settings of this machine that tests of `ring-tune fix` change, and that come back.
 
 use std::fs::{self, File};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, OFlag, fcntl};
+use nix::unistd::pipe2;
 use serde_json::{Value, json};
 
 use crate::skip::skip;
 
-/// Settings that harm nobody for a moment, each with a value that a row finds bad. The first watchdog's file changes
-/// the second one's.
+/// Settings that harm nobody for a moment, each with a value that a row finds bad. One watchdog's file changes the
+/// other's.
 pub const BAD: &[(&str, &str)] = &[
     ("sys/kernel/mm/ksm/run", "1"),
     ("proc/sys/kernel/numa_balancing", "1"),
@@ -22,7 +24,7 @@ pub const BAD: &[(&str, &str)] = &[
     ("sys/kernel/mm/transparent_hugepage/enabled", "always"),
 ];
 
-/// Puts old values back when its input ends: with the test, however that ends.
+/// Puts old values back when its input ends: with the test and the commands that it has started, however those end.
 const RESTORE: &str =
     "cat > /dev/null; while [ $# -gt 0 ]; do printf '%s\\n' \"$2\" > \"$1\"; shift 2; done 2> /dev/null";
 
@@ -30,6 +32,8 @@ const RESTORE: &str =
 pub struct Settings {
     pub before: Vec<(PathBuf, String)>,
     guard: Child,
+    /// What the guard waits for the end of.
+    alive: Option<OwnedFd>,
     _alone: Flock<File>,
 }
 
@@ -60,13 +64,17 @@ impl Settings {
             }
         }
         let mut guard = Command::new("sh");
-        guard.args(["-c", RESTORE, "sh"]).stdin(Stdio::piped());
+        let (ends_with_us, alive) = pipe2(OFlag::O_CLOEXEC).unwrap();
+        guard.args(["-c", RESTORE, "sh"]).stdin(ends_with_us);
         // Ctrl-C is for the test.
         guard.process_group(0);
         for (path, value) in &before {
             guard.arg(path).arg(value);
         }
-        Self { before, guard: guard.spawn().unwrap(), _alone: alone }
+        let guard = guard.spawn().unwrap();
+        // The commands that come now hold it too.
+        fcntl(&alive, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+        Self { before, guard, alive: Some(alive), _alone: alone }
     }
 
     pub fn texts(&self) -> Vec<String> {
@@ -94,12 +102,13 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        drop(self.guard.stdin.take());
+        self.alive = None;
         let _ = self.guard.wait();
     }
 }
 
-fn setting(text: &str) -> String {
+/// What to write for a file to say this.
+pub fn setting(text: &str) -> String {
     let chosen = text.split('[').nth(1).and_then(|rest| rest.split(']').next());
     chosen.unwrap_or(text).trim().into()
 }

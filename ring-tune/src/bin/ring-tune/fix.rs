@@ -1,6 +1,7 @@
 //! `ring-tune fix`: what the check asks for as text, done, or undone.
 
 mod apply;
+mod beside;
 mod command_line;
 mod kernel_file;
 mod plan;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::beside::beside;
 use super::kernel_file::Failure;
 use super::plan::{Plan, Step};
 use super::state::{Changed, Folder, State};
@@ -34,6 +35,9 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Outcome> {
             Begun::Settled(settled) => done.push(settled),
         }
     }
+    for (step, _) in &begun {
+        keep_beside(step, &mut state);
+    }
     folder.save(&state)?;
     let written = begun.into_iter().map(|(step, before)| {
         let written = kernel_file::write(&step.path, &step.value);
@@ -44,10 +48,15 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Outcome> {
     for (step, before, written) in written {
         done.push(read_back(step, before, written, &mut state));
     }
+    for changed in state.changed.iter_mut().filter(|changed| changed.is_beside && changed.after.is_none()) {
+        changed.after = kernel_file::read(&changed.path).ok().map(|text| setting::of(&text).to_owned());
+    }
     // What was not changed after all needs no undoing.
-    state
-        .changed
-        .retain(|changed| changed.after.as_ref().is_none_or(|after| !setting::same(after, &changed.before)));
+    let is_same = |after: &String, before: &str| setting::same(after, before);
+    state.changed.retain(|changed| {
+        changed.is_beside || changed.after.as_ref().is_none_or(|after| !is_same(after, &changed.before))
+    });
+    state.forget_lonely();
     let noted = folder.save(&state).context(
         "the files were written all the same, and can be undone: what `--undo` does not know any more is whether \
          somebody else changes them from now on",
@@ -79,13 +88,30 @@ fn begin(step: &Step, state: &mut State) -> Begun {
         return settled(false, failure.to_string());
     }
     match state.changed.iter_mut().find(|changed| changed.path == step.path) {
-        Some(changed) => changed.after = None,
+        Some(changed) => {
+            changed.after = None;
+            changed.is_beside = false;
+        }
         None => {
             let (row, path) = (step.row.into(), step.path.clone());
-            state.changed.push(Changed { row, path, before: before.clone(), after: None });
+            state.changed.push(Changed { row, path, before: before.clone(), after: None, is_beside: false });
         }
     }
     Begun::Ready(before)
+}
+
+/// Notes what the kernel may change with a file, in front of all, so that it comes back after it.
+fn keep_beside(step: &Step, state: &mut State) {
+    let Some(path) = beside(&step.path) else { return };
+    match state.changed.iter_mut().find(|changed| changed.path == path) {
+        Some(changed) => changed.after = None,
+        None => {
+            let Ok(text) = kernel_file::read(&path) else { return };
+            let before = setting::of(&text).to_owned();
+            let row = step.row.into();
+            state.changed.insert(0, Changed { row, path, before, after: None, is_beside: true });
+        }
+    }
 }
 
 fn read_back(step: &Step, before: String, written: Result<(), Failure>, state: &mut State) -> Done {

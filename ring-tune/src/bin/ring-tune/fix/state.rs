@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fsync, openat, re
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::beside::belongs_to;
 use super::kernel_file;
 
 const FILE: &str = "changed.json";
@@ -36,7 +37,7 @@ pub(super) struct State {
 }
 
 /// A file that was changed, or was about to be.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Changed {
     pub(super) row: String,
@@ -46,6 +47,20 @@ pub(super) struct Changed {
     pub(super) before: String,
     /// What it said after it was written; none from before the write until it was read back.
     pub(super) after: Option<String>,
+    /// It is not written, but the kernel may change it with another one that is.
+    #[serde(default)]
+    pub(super) is_beside: bool,
+}
+
+impl State {
+    /// Forgets what was kept because of others that are no more.
+    pub(super) fn forget_lonely(&mut self) {
+        let belongs = |changed: &Changed| self.changed.iter().any(|other| belongs_to(changed, other));
+        let is_kept: Vec<bool> =
+            self.changed.iter().map(|changed| !changed.is_beside || belongs(changed)).collect();
+        let mut is_kept = is_kept.into_iter();
+        self.changed.retain(|_| is_kept.next().unwrap_or(true));
+    }
 }
 
 /// The folder that keeps the state, locked until it is dropped.
