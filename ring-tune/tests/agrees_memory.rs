@@ -1,8 +1,9 @@
 //! The rows of `ring-tune check` about memory and the kernel, against what the shell says of this machine.
 #![cfg(feature = "cli")]
 
-#[path = "common/copied.rs"]
-mod copied;
+#[path = "common/laid_out.rs"]
+#[allow(unreachable_pub, dead_code, reason = "other tests use more of it")]
+mod laid_out;
 #[path = "common/skip.rs"]
 mod skip;
 
@@ -12,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use copied::copy_command;
+use laid_out::LaidOut;
 use serde_json::Value;
 use skip::skip;
 
@@ -289,12 +290,10 @@ fn another_user_gets_the_same_verdicts() {
     if shell("id -u").unwrap() != "0" {
         return skip("only root may become another user");
     }
-    let copy = std::env::temp_dir().join(format!("ring-tune-agrees-{}", std::process::id()));
-    copy_command(&copy);
-    let mut command = Command::new(&copy);
+    let folder = LaidOut::new();
+    let mut command = Command::new(folder.program(env!("CARGO_BIN_EXE_ring-tune")));
     command.uid(NOBODY).gid(NOBODY).current_dir("/");
     let theirs = rows(command);
-    fs::remove_file(&copy).unwrap();
     let ours = rows(Command::new(env!("CARGO_BIN_EXE_ring-tune")));
     assert_eq!(theirs.keys().collect::<Vec<_>>(), ours.keys().collect::<Vec<_>>());
     for (id, (verdict, actual)) in &theirs {
