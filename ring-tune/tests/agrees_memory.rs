@@ -8,7 +8,6 @@ mod laid_out;
 mod skip;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
