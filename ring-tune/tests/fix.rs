@@ -207,6 +207,16 @@ fn a_copy_is_only_printed_for() {
     assert_eq!(printed("tmpfiles"), "w /sys/kernel/mm/ksm/run - - - - 0\n");
     assert_eq!(printed("sysctl"), "");
     assert_eq!(printed("cmdline"), "quiet\n");
+    // As a snapshot has it: a machine that gets that does not start.
+    folder.write("proc/cmdline", "redacted quiet");
+    assert_eq!(printed("cmdline"), "");
+    assert!(!printed("all").contains("redacted"));
+    for (format, words) in
+        [("cmdline", "not told whole"), ("udev", "nothing that is to be mended goes there")]
+    {
+        let output = run(&["fix", "--root", root, "--row", "ksm", "--format", format]);
+        assert!(stderr(&output).contains(words), "{output:?}");
+    }
     let all = printed("all");
     let commands = all.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     assert_eq!(commands.collect::<Vec<_>>(), ["echo 0 > /sys/kernel/mm/ksm/run"]);

@@ -288,6 +288,11 @@ fn a_command_that_cannot_be_executed_is_told_from_one_that_is_not_there() {
         assert_eq!(output.status.code(), Some(status), "{command:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains(&command));
     }
+    for mistyped in ["--cpu", "-c"] {
+        let output = Command::new(RING_TUNE).args(["run", mistyped, "1", "--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no such option"), "{output:?}");
+    }
     let hostile = ring_tune("", &["no\x1b[2Jsuch"]).output().unwrap();
     assert!(!hostile.stderr.contains(&0x1b));
 }

@@ -27,6 +27,7 @@ pub(crate) use host::Host;
 pub(crate) use profile::Profile;
 pub(crate) use report::Report;
 pub(crate) use row::Row;
+pub(crate) use rows::RealTimeLimit;
 
 use crate::say::{has_colours, say, say_json};
 

@@ -17,7 +17,7 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use crate::check::{Host, Target};
-use crate::say::{plain, say, say_json, word};
+use crate::say::{plain, say, say_json, warn, word};
 use plan::Plan;
 use print::Format;
 
@@ -81,7 +81,11 @@ pub(crate) fn run(args: &Args) -> crate::Result {
     if args.json {
         say_json(&print::json(&plan))?;
     } else {
-        say(format_args!("{}", print::text(&plan, args.format)))?;
+        let text = print::text(&plan, args.format);
+        if text.is_empty() {
+            warn(format_args!("note: {}\n", print::absent(&plan, args.format)));
+        }
+        say(format_args!("{text}"))?;
     }
     Ok(status(plan.findings.is_empty()))
 }

@@ -1,5 +1,6 @@
 //! `ring-tune jitter`: spin, and record each time that something else ran instead, with its likely cause.
 
+mod advice;
 mod gaps;
 mod measure;
 mod report;
@@ -35,7 +36,7 @@ After each gap, and after what is almost one, the thread asks the kernel what it
 causes are of that very gap:
   context switch   another task ran (switches of this thread)
   page fault       the kernel mapped memory for the thread
-  neither          an interrupt, the hypervisor or the firmware; the thread itself cannot tell
+  other            an interrupt, the hypervisor or the firmware; the thread itself cannot tell
 Interrupts, softirqs, steal, pressure and the tasks that ran on the CPU are counted over the whole time. They stand \
 beside the gaps as likely causes. A task that ended meanwhile, or that was last on another CPU, is not among them.
 

@@ -46,7 +46,8 @@ Examples:
   ring-tune jitter --seconds 10               what interrupts a spinning thread, and who did it
   ring-tune diff before.json after.json       what got better, and what worse
 
-Ends with 0 where all is well, with 2 where the host is not tuned (check, fix), and with 1 for an error.";
+Ends with 0 where all is well; with 2 where a row fails (check), something is left to mend (fix) or got worse (diff), or
+--strict refuses (run); and with 1 for an error.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

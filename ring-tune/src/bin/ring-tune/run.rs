@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use ring_tune::{CpuSet, Topology, Tree};
 
 use self::apply::{apply, reachable_cpus};
@@ -96,6 +96,13 @@ Examples:
   ring-tune run --dry-run -- ./server              what would be done, and what cannot be had";
 
 pub(crate) fn run(args: &Args) -> crate::Result {
+    // Nothing is called like that, but options are mistyped.
+    let first = args.command.first().map(|first| first.to_string_lossy()).unwrap_or_default();
+    ensure!(
+        !first.starts_with('-'),
+        "{}: there is no such option; the command comes after --",
+        plain(&first)
+    );
     let tree = Tree::live();
     let topology = Topology::read(&tree).context("cannot tell which CPUs this machine has")?;
     let plan = Plan::of(args, &tree, &topology, &reachable_cpus(&topology)?)?;

@@ -13,6 +13,7 @@ use ring_tune::Tree;
 
 use crate::say::{plain, say, warn};
 use copy::Copy;
+pub(crate) use secrets::REDACTED;
 
 /// What to save, and where.
 #[derive(Debug, clap::Args)]

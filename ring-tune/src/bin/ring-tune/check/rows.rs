@@ -14,6 +14,7 @@ mod placement;
 use ring_tune::Unread;
 
 use super::row::Row;
+pub(crate) use kernel::RealTimeLimit;
 
 /// Those that compare two samples last: the time between the samples has passed meanwhile.
 pub(super) const ALL: &[&[Row]] = &[

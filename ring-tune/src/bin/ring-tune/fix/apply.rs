@@ -19,11 +19,7 @@ pub(super) fn run(plan: &Plan, folder: &Path) -> anyhow::Result<Outcome> {
     if !rustix::process::geteuid().is_root() {
         let needs: Vec<String> =
             plan.steps.iter().map(|step| format!("\n  {}: /{}", step.row, plain(&step.path))).collect();
-        anyhow::bail!(
-            "nothing was written: run it as root, which alone may write to\n  {}, for the old values{}",
-            folder.display(),
-            needs.concat()
-        );
+        anyhow::bail!("nothing was written: run it as root, which alone may write{}", needs.concat());
     }
     let folder = Folder::make(folder)?;
     let (mut state, _) = folder.load()?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::command_line;
 use crate::check::{Finding, Host, Row, Verdict};
 use crate::say::plain;
+use crate::snapshot::REDACTED;
 
 /// All that is to be done.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// Parameters of the kernel's command line, each once.
     pub(super) parameters: Vec<String>,
-    /// The whole of that line; none where it cannot be read.
+    /// The whole of that line; none where it cannot be read, or may lack some of it.
     pub(super) command_line: Option<String>,
 }
 
@@ -62,7 +63,9 @@ impl Plan {
             parameters.extend(words.map(str::to_owned));
         }
         let parameters = command_line::merged(&[], &parameters);
-        let line = host.tree.text("proc/cmdline").ok();
+        // A machine that gets what a snapshot has of it does not start.
+        let is_whole = |line: &String| !command_line::words(line).contains(&REDACTED);
+        let line = host.tree.text("proc/cmdline").ok().filter(is_whole);
         let command_line = line.map(|line| command_line::with(&line, &parameters));
         Ok(Self { findings, steps, parameters, command_line })
     }

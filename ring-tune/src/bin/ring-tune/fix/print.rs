@@ -36,6 +36,16 @@ pub(super) fn text(plan: &Plan, format: Format) -> String {
     }
 }
 
+/// Why there is no such text.
+pub(super) fn absent(plan: &Plan, format: Format) -> &'static str {
+    match format {
+        Format::Cmdline if plan.command_line.is_none() => {
+            "the machine's command line is not told whole: add the parameters that --print shows to it"
+        }
+        _ => "nothing that is to be mended goes there: --print shows where it does",
+    }
+}
+
 pub(super) fn json(plan: &Plan) -> Value {
     let by_hand = plan.by_hand().map(|finding| {
         let (row, judged) = (finding.row, &finding.judged);

@@ -3,6 +3,7 @@
 use ring_tune::Tree;
 use serde::{Serialize, Serializer};
 
+use super::advice;
 use super::gaps::{Cause, Gap, Gaps, Tally};
 use super::spin::Spun;
 use super::usage::Usage;
@@ -19,6 +20,8 @@ pub(super) struct Report {
     #[serde(rename = "virtual")]
     pub(super) is_virtual: bool,
     pub(super) threshold_ns: f64,
+    /// What the kernel does to threads of the policy that these have.
+    pub(super) about_policy: Option<String>,
     /// By a signal.
     pub(super) ended_early: bool,
     pub(super) cpus: Vec<OfCpu>,
@@ -92,6 +95,7 @@ impl Report {
             kernel: tree.text("proc/sys/kernel/osrelease").unwrap_or_else(|_| unknown()),
             is_virtual: flags.split(' ').any(|flag| flag == "hypervisor"),
             threshold_ns,
+            about_policy: advice::about_policy(tree),
             ended_early,
             cpus,
             pressure_us: pressure,

@@ -2,12 +2,15 @@ use core::cell::Cell;
 
 use ring_tune::{Clock, Tree};
 
+use super::advice::{self, is_real_time};
 use super::gaps::{Cause, Gap, Gaps, Slices};
+use super::report::OfCpu;
 use super::spin::{Cost, Rules, Spun, spin_by};
-use super::tasks::{name_and_cpu, schedstat};
+use super::tasks::{Task, name_and_cpu, schedstat};
 use super::text::{length, unexplained};
 use super::usage::Usage;
-use super::window::{Sample, Seen};
+use super::window::{Counted, Sample, Seen};
+use crate::check::Row;
 use crate::laid_out::LaidOut;
 
 fn gap(ns: f64, cause: Cause) -> Gap {
@@ -202,5 +205,61 @@ fn gaps_without_an_interrupt_are_left_to_who_is_below_the_kernel() {
 #[test]
 fn lengths_read_well() {
     let texts = [12.4, 1_500.0, 2_100_000.0, 3e9].map(length);
-    assert_eq!(texts, ["12 ns", "1.50 us", "2.10 ms", "3.00 s"]);
+    assert_eq!(texts, ["12 ns", "1.50 µs", "2.10 ms", "3.00 s"]);
+}
+
+fn of_cpu(seen: Seen) -> OfCpu {
+    let spun = Spun { gaps: Gaps::new(), ns: 1e9, usage: Usage::default() };
+    OfCpu::new(1, [20.0, 50.0], &spun, true, seen)
+}
+
+#[test]
+fn advice_names_rows_that_there_are() {
+    let is_row = |id: &&str| Row::all().any(|row| row.id == *id);
+    let seen = |interrupts: &[&str], tasks: &[&str]| Seen {
+        interrupts: Some(
+            interrupts
+                .iter()
+                .map(|&name| Counted { name: name.into(), what: String::new(), count: 1 })
+                .collect(),
+        ),
+        softirqs: None,
+        steal_ms: None,
+        tasks: tasks
+            .iter()
+            .map(|&name| Task { name: name.into(), process: 1, task: 1, turns: 1, ran_ms: 1.0, cpu: 0 })
+            .collect(),
+    };
+    let tasks = [
+        "kworker/1:0",
+        "ksoftirqd/1",
+        "irq/24-nvme",
+        "rcu_preempt",
+        "khugepaged",
+        "kcompactd0",
+        "ksmd",
+        "kswapd0",
+    ];
+    let cpu = of_cpu(seen(&["LOC", "NMI", "MCP", "24", "TLB"], &tasks));
+    for cause in Cause::ALL {
+        let rows = advice::rows(&cpu, cause);
+        assert!(!rows.is_empty() && rows.iter().all(is_row), "{rows:?}");
+    }
+    assert_eq!(
+        advice::rows(&of_cpu(seen(&["LOC", "24", "25"], &[])), Cause::Other),
+        ["nohz-full", "timer-migration", "irq-affinity"]
+    );
+    assert_eq!(advice::rows(&of_cpu(seen(&[], &["bash"])), Cause::ContextSwitch), ["isolated"]);
+}
+
+#[test]
+fn a_real_time_policy_is_told_from_the_line_of_a_process() {
+    let line = |policy| format!("7 (a) b) R {}{policy} 0 0", "0 ".repeat(37));
+    assert_eq!(
+        [0, 1, 2, 3, 6].map(|policy| is_real_time(&line(policy)).unwrap()),
+        [false, true, true, false, false]
+    );
+    let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+    assert_eq!(is_real_time(&own), Some(false));
+    assert_eq!(is_real_time("7 (a) R 1"), None);
 }

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 
+use super::advice;
 use super::gaps::Cause;
 use super::report::{OfCpu, Report};
 use super::window::{Counted, Seen};
@@ -20,6 +21,9 @@ pub(super) fn of(report: &Report) -> String {
     let _ = writeln!(text, "gaps of {} or more", length(report.threshold_ns));
     if report.ended_early {
         let _ = writeln!(text, "ended early by a signal");
+    }
+    if let Some(about) = &report.about_policy {
+        let _ = writeln!(text, "{about}");
     }
     let _ = writeln!(
         text,
@@ -105,7 +109,7 @@ fn name(cause: Cause) -> &'static str {
     match cause {
         Cause::ContextSwitch => "context switch",
         Cause::PageFault => "page fault",
-        Cause::Other => "neither",
+        Cause::Other => "other",
     }
 }
 
@@ -128,6 +132,7 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
             let _ = writeln!(text, "      {head}: {tail}");
         }
     };
+    let rows = advice::rows(cpu, cause).join(", ");
     match cause {
         Cause::ContextSwitch => line("tasks that ran here", tasks(cpu, tally.lost_ns)),
         Cause::PageFault => {}
@@ -142,6 +147,7 @@ fn describe_cause(text: &mut String, cpu: &OfCpu, cause: Cause) {
             );
         }
     }
+    line("rows of `ring-tune check` about it", rows);
 }
 
 /// An interrupt makes one gap at most, so where there were fewer of them, somebody below the kernel made the others.
@@ -221,7 +227,7 @@ fn pressure(report: &Report) -> String {
 pub(super) fn length(ns: f64) -> String {
     match ns {
         ..1e3 => format!("{ns:.0} ns"),
-        ..1e6 => format!("{:.2} us", ns / 1e3),
+        ..1e6 => format!("{:.2} µs", ns / 1e3),
         ..1e9 => format!("{:.2} ms", ns / 1e6),
         _ => format!("{:.2} s", ns / 1e9),
     }

@@ -5,7 +5,7 @@ use ring_tune::{CpuSet, MemoryPolicy, Share, Topology, Tree};
 
 use super::Args;
 use super::device::node_of_device;
-use crate::check::Profile;
+use crate::check::{Profile, RealTimeLimit};
 use crate::say::plain;
 
 /// From where memory comes.
@@ -64,8 +64,9 @@ impl Plan {
         }
         let policy = policy(args, topology, own_node, &mut notes)?;
         about_cpus(topology, &cpus, &mut notes);
+        about_sleep(tree, &mut notes);
         if args.fifo.is_some() {
-            about_throttling(tree, &mut notes);
+            about_real_time(tree, &mut notes);
         }
         Ok(Self {
             profile: args.profile,
@@ -187,18 +188,34 @@ fn about_cpus(topology: &Topology, cpus: &CpuSet, notes: &mut Vec<String>) {
 }
 
 /// What stops threads of SCHED_FIFO.
-fn about_throttling(tree: &Tree, notes: &mut Vec<String>) {
-    // Linux 6.12 has the fair server instead of the budget, whatever the file says.
-    match tree.number("proc/sys/kernel/sched_rt_runtime_us") {
-        Ok(-1) => notes.push(
-            "kernel.sched_rt_runtime_us is -1: before Linux 6.12 what else needs the CPU of a SCHED_FIFO thread that \
-             spins starves; later kernels stop the thread for 50 ms in each second all the same, if somebody waits"
+fn about_real_time(tree: &Tree, notes: &mut Vec<String>) {
+    notes.extend(match RealTimeLimit::of(tree) {
+        Ok(RealTimeLimit::Budget { runtime_us, period_us }) => Some(format!(
+            "a SCHED_FIFO thread that spins is stopped beyond {runtime_us} of each {period_us} µs, even if nobody else \
+             wants its CPU (kernel.sched_rt_runtime_us)"
+        )),
+        Ok(RealTimeLimit::FairServers) => Some(
+            "a SCHED_FIFO thread that spins is stopped for a part of each second, 50 ms unless changed, if others wait \
+             for its CPU (/sys/kernel/debug/sched/fair_server)"
                 .into(),
         ),
-        Ok(runtime_us) => notes.push(format!(
-            "a SCHED_FIFO thread that spins is stopped in each second: before Linux 6.12 beyond {runtime_us} µs \
-             (kernel.sched_rt_runtime_us), later for 50 ms if somebody waits (/sys/kernel/debug/sched/fair_server)"
-        )),
-        Err(_) => {}
+        Ok(RealTimeLimit::None) => Some(
+            "nothing stops a SCHED_FIFO thread that spins: what else needs its CPU starves, the kernel's own threads \
+             included"
+                .into(),
+        ),
+        Err(_) => None,
+    });
+}
+
+/// Where nobody sleeps the limit changes nothing, and says nothing of how long a wake-up takes.
+fn about_sleep(tree: &Tree, notes: &mut Vec<String>) {
+    let driver = tree.text("sys/devices/system/cpu/cpuidle/current_driver");
+    if driver.is_ok_and(|driver| driver == "none") {
+        notes.push(
+            "the kernel knows no sleep states here, so the limit on the wake-up changes nothing: in a virtual machine \
+             the host puts its CPUs to sleep, and takes some 30 µs and more to wake them"
+                .into(),
+        );
     }
 }

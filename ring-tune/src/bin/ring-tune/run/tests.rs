@@ -44,6 +44,10 @@ const TWO_NODES: &str = "\
 1
 === proc/sys/kernel/sched_rt_runtime_us
 950000
+=== proc/sys/kernel/sched_rt_period_us
+1000000
+=== proc/sys/kernel/osrelease
+6.8.0
 ";
 
 #[derive(Debug, Parser)]
@@ -122,7 +126,7 @@ fn what_is_beside_the_cpus_is_noted() {
     assert!(notes("--cpus 0-7").contains("all that do the housekeeping"));
     assert!(notes("--cpus 1-2").contains("on several nodes"));
     assert!(notes("--cpus 1 --node 1").contains("CPUs 1 are not all on node 1"));
-    assert!(notes("--fifo 1").contains("beyond 950000 µs"));
+    assert!(notes("--fifo 1").contains("beyond 950000 of each"));
     for unknown in ["eth0", "lo"] {
         let near = plan_on(&host, &format!("--near {unknown}")).unwrap();
         assert!(near.unknown_node.unwrap().contains(&format!("NUMA node of {unknown}")));
@@ -131,6 +135,17 @@ fn what_is_beside_the_cpus_is_noted() {
     assert!(notes("--cpus 2-3").contains("all of them share one of 2-3"));
     host.write("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
     assert!(notes("--fifo 1").contains("starves"));
+    host.write("proc/sys/kernel/osrelease", "6.12.1\n");
+    assert!(notes("--fifo 1").contains("fair_server"));
+    host.write("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000\n");
+    host.write("proc/sys/kernel/sched_rt_runtime_us", "950000\n");
+    assert!(
+        notes("--fifo 1").contains("beyond 950000 of each 1000000"),
+        "groups have a budget on any kernel"
+    );
+    assert!(!notes("").contains("no sleep states"));
+    host.write("sys/devices/system/cpu/cpuidle/current_driver", "none\n");
+    assert!(notes("").contains("no sleep states"));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What is left out of files that tell more than the rows ask for.
 
+/// What stands for a parameter that is left out.
+pub(crate) const REDACTED: &str = "redacted";
+
 /// Parameters of the kernel's command line whose values concern latency, and nobody's secrets.
 const PARAMETERS: &[&str] = &[
     "amd_pstate",
@@ -82,7 +85,7 @@ fn command_line(line: &str) -> String {
     let words = words.filter(|word| !word.is_empty()).take_while(|word| *word != "--").map(|word| {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let is_known = PARAMETERS.contains(&name) && !value.contains('"');
-        if is_known { word } else { "redacted" }
+        if is_known { word } else { REDACTED }
     });
     words.collect::<Vec<_>>().join(" ") + "\n"
 }

@@ -7,11 +7,12 @@ mod tests;
 mod throttling;
 mod watchdog;
 
-use ring_tune::{CpuSet, Unread};
+use ring_tune::{CpuSet, Tree, Unread};
 
 use super::present;
 use crate::check::Host;
 use crate::check::row::Row;
+pub(crate) use throttling::RealTimeLimit;
 
 pub(super) const ROWS: &[Row] = &[
     periodic::STAT_INTERVAL,
@@ -25,9 +26,9 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// Whether the kernel is at least of that version; not where it does not tell.
-fn is_at_least(host: &Host, version: (u32, u32)) -> Result<bool, Unread> {
+fn is_at_least(tree: &Tree, version: (u32, u32)) -> Result<bool, Unread> {
     const RELEASE: &str = "proc/sys/kernel/osrelease";
-    let Some(release) = present(host.tree.text(RELEASE))? else { return Ok(false) };
+    let Some(release) = present(tree.text(RELEASE))? else { return Ok(false) };
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor) >= version),

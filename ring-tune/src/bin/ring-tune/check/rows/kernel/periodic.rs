@@ -32,7 +32,7 @@ fn stat_interval(host: &Host) -> Result<Judged, Unread> {
     if seconds >= FEWEST {
         return Ok(Judged::ok(format!("{seconds} s"), wanted));
     }
-    if is_at_least(host, (6, 5))? && is_left_alone(host)? {
+    if is_at_least(&host.tree, (6, 5))? && is_left_alone(host)? {
         return Ok(Judged::ok(format!("{seconds} s, but not on isolated CPUs"), wanted));
     }
     Ok(Judged::warn(format!("{seconds} s"), wanted).change(INTERVAL, FEWEST.to_string()))

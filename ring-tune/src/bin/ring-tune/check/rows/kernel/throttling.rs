@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use ring_tune::{CpuSet, Unread};
+use ring_tune::{CpuSet, Tree, Unread};
 
 use super::super::present;
 use super::{is_at_least, is_left_alone};
@@ -27,22 +27,46 @@ pub(super) const RT_THROTTLING: Row = Row {
     judge: rt_throttling,
 };
 
-/// The kernel's scheduler/sched-rt-group.rst. From 6.12 on, and without groups of real-time threads, the sysctl stops
-/// nobody: fair servers see to it that other threads run (commits 5f6bd380c7bd and d741f297bcea).
+const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
+
+/// What stops a real-time thread that never sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RealTimeLimit {
+    /// It has so much of each period, and waits for the rest of it, whether anybody else wants the CPU or not.
+    Budget { runtime_us: i64, period_us: i64 },
+    /// Threads of other policies that wait for its CPU get a share of it.
+    FairServers,
+    /// Nothing does.
+    None,
+}
+
+impl RealTimeLimit {
+    /// The kernel's scheduler/sched-rt-group.rst. From 6.12 on, and without groups of real-time threads, the sysctl
+    /// stops nobody: fair servers see to it that other threads run (commits 5f6bd380c7bd and d741f297bcea).
+    pub(crate) fn of(tree: &Tree) -> Result<Self, Unread> {
+        let runtime_us = tree.number(RUNTIME)?;
+        let period_us = tree.number("proc/sys/kernel/sched_rt_period_us")?;
+        let has_groups = !tree.find("sys/fs/cgroup/*/cpu.rt_runtime_us")?.is_empty();
+        Ok(if is_at_least(tree, (6, 12))? && !has_groups {
+            Self::FairServers
+        } else if runtime_us < 0 || runtime_us >= period_us {
+            Self::None
+        } else {
+            Self::Budget { runtime_us, period_us }
+        })
+    }
+}
+
 fn rt_throttling(host: &Host) -> Result<Judged, Unread> {
-    const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
     let wanted = "-1 where threads spin under SCHED_FIFO or SCHED_RR";
-    let runtime = host.tree.number(RUNTIME)?;
-    let period = host.tree.number("proc/sys/kernel/sched_rt_period_us")?;
-    let has_groups = !host.tree.find("sys/fs/cgroup/*/cpu.rt_runtime_us")?.is_empty();
-    if is_at_least(host, (6, 12))? && !has_groups {
-        return fair_servers(host);
-    }
-    if runtime < 0 || runtime >= period {
-        return Ok(Judged::ok("no limit", wanted));
-    }
-    let judged = Judged::warn(format!("{runtime} of {period} µs"), wanted)
-        .note("concerns threads under SCHED_FIFO or SCHED_RR that never sleep, and no others");
+    let judged = match RealTimeLimit::of(&host.tree)? {
+        RealTimeLimit::FairServers => return fair_servers(host),
+        RealTimeLimit::None => return Ok(Judged::ok("no limit", wanted)),
+        RealTimeLimit::Budget { runtime_us, period_us } => {
+            Judged::warn(format!("{runtime_us} of {period_us} µs"), wanted)
+        }
+    };
+    let judged = judged.note("concerns threads under SCHED_FIFO or SCHED_RR that never sleep, and no others");
     // Where the kernel itself needs the CPUs, the limit is what keeps such a thread from stopping the machine.
     Ok(if is_left_alone(host)? { judged.change(RUNTIME, "-1") } else { judged })
 }
