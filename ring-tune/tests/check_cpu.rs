@@ -100,6 +100,29 @@ fn parameters_keep_the_cpus_that_are_there() {
     assert_eq!(check(&files, "nohz-full", &["--cpus", "2-3", "--profile", "hybrid"])["verdict"], "INFO");
 }
 
+/// Linux, admin-guide/cgroup-v2.rst, cpuset.cpus.partition.
+#[test]
+fn cpus_are_isolated_at_run_time_where_cgroups_can() {
+    let files = host("xeon-untuned", "=== sys/fs/cgroup/cgroup.controllers\ncpu cpuset io\n");
+    let found = check(&files, "isolated", &["--cpus", "2-3"]);
+    let commands: Vec<_> =
+        found["commands"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert_eq!(
+        commands[..4],
+        [
+            "echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control",
+            "mkdir /sys/fs/cgroup/ring",
+            "echo 2-3 > /sys/fs/cgroup/ring/cpuset.cpus",
+            "echo isolated > /sys/fs/cgroup/ring/cpuset.cpus.partition",
+        ]
+    );
+    assert!(commands[4].starts_with("echo $$ > /sys/fs/cgroup/ring/cgroup.procs"), "{commands:?}");
+    files.add("=== sys/fs/cgroup/cgroup.controllers\ncpu io\n");
+    let found = check(&files, "isolated", &["--cpus", "2-3"]);
+    assert_eq!(found["commands"], json!([]));
+    assert!(found["note"].as_str().unwrap().contains("controller cpuset"), "{found}");
+}
+
 #[test]
 fn a_measurement_wants_one_frequency() {
     let files = host("epyc-two-sockets", "");

@@ -8,7 +8,7 @@ use super::row::Row;
 use crate::say::{plain, writing};
 
 /// So many lines of commands are shown for a row.
-const MOST_COMMANDS: usize = 4;
+const MOST_COMMANDS: usize = 5;
 
 /// The report as text; `all` shows what is well and what does not apply, too.
 pub(super) fn of(report: &Report, all: bool, has_colours: bool) -> String {

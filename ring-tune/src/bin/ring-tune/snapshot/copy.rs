@@ -208,6 +208,7 @@ impl<'a> Copy<'a> {
     /// Of cgroups, those that are partitions of CPUs, and those above them.
     fn add_partitions(&mut self) -> anyhow::Result<()> {
         let Some(root) = cgroup_root(self.tree)? else { return Ok(()) };
+        self.add(&format!("{root}/cgroup.controllers"))?;
         self.add(&format!("{root}/cpuset.cpus.isolated"))?;
         for depth in 1..=8 {
             let pattern = format!("{root}{}/cpuset.cpus.partition", "/*".repeat(depth));

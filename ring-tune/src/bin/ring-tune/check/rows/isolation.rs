@@ -87,7 +87,14 @@ fn isolated(host: &Host) -> Result<Judged, Unread> {
     if host.cpus.is_subset(&isolated) {
         return Ok(Judged::ok(actual, wanted));
     }
-    Ok(Judged::fail(actual, wanted).list_at_boot(host, "isolcpus=managed_irq,domain,", &isolated))
+    let judged = Judged::fail(actual, wanted).list_at_boot(host, "isolcpus=managed_irq,domain,", &isolated);
+    if judged.boot.is_empty() {
+        return Ok(judged);
+    }
+    Ok(match partition::commands(host)? {
+        Ok(commands) => commands.into_iter().fold(judged, Judged::command),
+        Err(why) => judged.note(why),
+    })
 }
 
 impl Judged {

@@ -5,6 +5,7 @@ use ring_tune::{CpuSet, Unread, cgroup_root};
 use crate::check::Host;
 use crate::check::finding::Judged;
 use crate::check::rows::present;
+use crate::say::word;
 
 /// More cgroups with CPUs of their own than any machine has.
 const MOST_CGROUPS: usize = 10_000;
@@ -64,6 +65,26 @@ pub(super) fn isolated(host: &Host) -> Result<CpuSet, Unread> {
         let path = format!("{root}/{}/cpuset.cpus.effective", partition.name);
         cpus.union(&host.tree.cpus(&path).unwrap_or_default())
     }))
+}
+
+/// The commands that make a partition of these CPUs, for this shell and what it starts; or why there are none.
+pub(super) fn commands(host: &Host) -> Result<Result<Vec<String>, &'static str>, Unread> {
+    const NONE: &str = "no unified tree of cgroups with the controller cpuset is mounted here, as it takes to isolate CPUs \
+                        without a restart";
+    let Some(root) = cgroup_root(&host.tree)? else { return Ok(Err(NONE)) };
+    let controllers = present(host.tree.text(&format!("{root}/cgroup.controllers")))?;
+    if !controllers.is_some_and(|controllers| controllers.split(' ').any(|name| name == "cpuset")) {
+        return Ok(Err(NONE));
+    }
+    let root = format!("/{root}");
+    let write = |what: &str, file: &str| format!("echo {what} > {}", word(&format!("{root}/{file}")));
+    Ok(Ok(vec![
+        write("+cpuset", "cgroup.subtree_control"),
+        format!("mkdir {}", word(&format!("{root}/ring"))),
+        write(&host.cpus.to_string(), "ring/cpuset.cpus"),
+        write("isolated", "ring/cpuset.cpus.partition"),
+        write("$$", "ring/cgroup.procs") + "  # this shell, and what it starts: nothing else runs there",
+    ]))
 }
 
 /// All of them, parents first. A cgroup without the controller has no children with it.
