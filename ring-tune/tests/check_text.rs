@@ -80,7 +80,6 @@ fn what_mends_it_can_be_copied_into_a_shell() {
         "now:     echo 10 > /proc/sys/vm/swappiness\n",
         "now:     echo fff3 > /sys/devices/virtual/workqueue/cpumask\n",
         "         echo performance > /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor\n",
-        "         # and 2 more: ring-tune fix --print --row irq-affinity\n",
         "now:     ethtool -C enp65s0f0np0 adaptive-rx off rx-usecs 0\n",
         "at boot: vm.swappiness = 10 in a file of /etc/sysctl.d",
         "\nring-tune fix writes all of it as a script",
@@ -89,6 +88,13 @@ fn what_mends_it_can_be_copied_into_a_shell() {
     }
     let shown = text(&check_host(&files, &["--profile", "rdma"]));
     assert!(shown.contains("now:     setpci -s 0000:41:00.0 CAP_EXP+8.w=5000:7000\n"), "{shown}");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
+    check.args(["check", "--cpus", "0-7", "--root"]).arg(files.path());
+    let shown = text(&check.output().unwrap());
+    let many = |line: &str| {
+        line.starts_with("               # and ") && line.ends_with("--print --row irq-affinity")
+    };
+    assert!(shown.lines().any(many), "{shown}");
     let mut fix = Command::new(env!("CARGO_BIN_EXE_ring-tune"));
     fix.args(["fix", "--profile", "hybrid"]).args(CPUS).arg("--root").arg(files.path());
     let script = text(&fix.output().unwrap());
