@@ -80,7 +80,7 @@ fn device_examples(workspace: &Workspace) -> Command {
     command
 }
 
-/// Cargo starts the test program in the guest, on the devices that are named there.
+/// Cargo starts each test program in a guest, on the devices that are named there.
 fn device_tests(workspace: &Workspace) -> Result<Command> {
     let runner = serde_json::to_string(&vm::cargo_runner(VM_TIMEOUT)?)?;
     let mut command = workspace.cargo();
@@ -88,14 +88,16 @@ fn device_tests(workspace: &Workspace) -> Result<Command> {
     command.args([
         "test",
         "--package=ring-verbs",
+        "--package=ring-tune",
         "--all-features",
         "--test=device",
+        "--test=own_machine",
         "--",
         "--test-threads=1",
     ]);
     // The runner is started in the crate's folder: a relative target folder would be another one there.
     command.env("CARGO_TARGET_DIR", workspace.target("")).env("RING_VERBS_DEVICE", "rxe0");
-    command.env("RING_VERBS_PAIR", "rxea,rxeb");
+    command.env("RING_VERBS_PAIR", "rxea,rxeb").env("RING_TUNE_OWN_MACHINE", "1");
     Ok(command)
 }
 
@@ -176,9 +178,9 @@ impl Summary<'_> {
         Ok(())
     }
 
-    /// The tests that need a device, one after the other: they count what the driver has left.
+    /// The tests that need a device or a machine of their own, one after the other: they count what the driver has left.
     fn verbs(&mut self, is_mandatory: bool) -> Result<()> {
-        let name = "verbs on soft-RoCE in a virtual machine";
+        let name = "verbs on soft-RoCE, tuning, in a virtual machine";
         let runner = Runner::new(self.workspace, &format!("test {name}"))?.patient();
         let (counts, outcome) = match Machine::get(self.workspace) {
             Ok(_) => {
