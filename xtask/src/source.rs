@@ -169,10 +169,12 @@ pub(crate) fn of_library(folder: &Path) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The folder of a library that a file belongs to: `spsc` for `spsc.rs` and for everything below `spsc/`.
+/// The folder of a library or command that a file belongs to: `spsc` for `spsc.rs` and for everything below `spsc/`,
+/// `bin/NAME/topology` for `topology.rs` of a command and below.
 pub(crate) fn folder_of(path: &Path) -> String {
-    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
-    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
+    let of_command = if path.starts_with("bin") { 2 } else { 0 };
+    let parts = path.components().take(of_command + 1).map(|part| part.as_os_str().to_string_lossy());
+    parts.collect::<Vec<_>>().join("/").trim_end_matches(".rs").to_owned()
 }
 
 /// The Rust files in a folder and below, in order; none where it does not exist.

@@ -211,3 +211,16 @@ fn what_is_no_rust_names_its_line() {
     let error = Source::parse(Path::new("x.rs"), "fn f() {\n\"").unwrap_err();
     assert!(error.to_string().starts_with("x.rs:"), "{error}");
 }
+
+#[test]
+fn a_file_belongs_to_its_folder_also_in_a_command() {
+    for (path, folder) in [
+        ("lib.rs", "lib"),
+        ("spsc.rs", "spsc"),
+        ("spsc/producer/grant.rs", "spsc"),
+        ("bin/ring-tune/topology.rs", "bin/ring-tune/topology"),
+        ("bin/ring-tune/topology/measure.rs", "bin/ring-tune/topology"),
+    ] {
+        assert_eq!(folder_of(Path::new(path)), folder);
+    }
+}
