@@ -125,12 +125,16 @@ fn the_commands_of_a_finding_isolate_cpus() {
         Command::new("sh").args(["-c", &format!("echo $$ > {CGROUPS}/ring/cgroup.procs; {spin}")]).output();
     assert_eq!(json(&inside.unwrap())["cpus"][0]["cpu"], 1);
 
-    // Without its only CPU the partition is invalid.
+    // Whoever runs in the partition has to run elsewhere without its only CPU, so that it is none any more.
+    let mut member = Command::new("sleep").arg("600").spawn().unwrap();
+    fs::write(format!("{CGROUPS}/ring/cgroup.procs"), member.id().to_string()).unwrap();
     let unplugged = Unplugged::new();
     let gone = finding_for("0", "partition");
     assert_eq!(gone["verdict"], "WARN", "{gone}");
     assert!(gone["actual"].as_str().unwrap().contains("ring: isolated invalid"), "{gone}");
     drop(unplugged);
+    member.kill().unwrap();
+    member.wait().unwrap();
 }
 
 fn a_cpu_that_is_unplugged_is_none() {

@@ -92,6 +92,7 @@ fn device_tests(workspace: &Workspace) -> Result<Command> {
         "--all-features",
         "--test=device",
         "--test=own_machine",
+        "--no-fail-fast",
         "--",
         "--test-threads=1",
     ]);
