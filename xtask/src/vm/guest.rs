@@ -7,7 +7,7 @@ use core::slice;
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
@@ -206,12 +206,25 @@ impl Drop for Job {
 }
 
 /// Passes on what comes, and then says that no more does.
-fn relay(mut from: impl Read + Send + 'static, mut to: File, ended: Sender<io::Result<()>>) {
+fn relay(from: impl Read + Send + 'static, to: File, ended: Sender<io::Result<()>>) {
     thread::spawn(move || {
-        let copied = io::copy(&mut from, &mut to);
         // Who does not listen has given up on the guest.
-        let _ = ended.send(copied.map(drop));
+        let _ = ended.send(copy(from, to));
     });
+}
+
+/// `io::copy` would splice, and splice(2) writes where the file's end was before it waited for data: what another one
+/// wrote there meanwhile, by a descriptor that shares the offset, would be lost.
+fn copy(mut from: impl Read, mut to: File) -> io::Result<()> {
+    let mut piece = [0; 4_096];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.write_all(&piece[..length])?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The variables of this process that the command gets.

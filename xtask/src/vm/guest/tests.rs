@@ -2,6 +2,38 @@ use std::process::Command;
 
 use super::*;
 
+/// Output and errors of a guest end up in one file where both are sent there.
+#[test]
+fn two_that_are_relayed_into_one_file_lose_nothing() {
+    let path = std::env::temp_dir().join(format!("xtask-relay-{}", std::process::id()));
+    let file = File::create(&path).expect("a file");
+    let (ended, ends) = mpsc::channel();
+    let mut pipes = ["a", "b"].map(|name| {
+        let (from, to) = io::pipe().expect("a pipe");
+        relay(from, file.try_clone().expect("a descriptor"), ended.clone());
+        (name, to)
+    });
+    let mut expected = String::new();
+    for round in 0..10 {
+        for (name, to) in &mut pipes {
+            let line = format!("{name} {round}\n");
+            to.write_all(line.as_bytes()).expect("the relay reads");
+            expected += &line;
+            let begin = Instant::now();
+            while fs::read_to_string(&path).expect("text").len() < expected.len() {
+                assert!(begin.elapsed() < Duration::from_secs(10), "{line} was overwritten, or never written");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+    drop(pipes);
+    for _ in 0..2 {
+        ends.recv().expect("a relay").expect("it could write");
+    }
+    assert_eq!(fs::read_to_string(&path).expect("text"), expected);
+    fs::remove_file(&path).expect("nobody else uses it");
+}
+
 fn guest(command: &[&str]) -> Guest {
     Guest {
         cpus: 2,
