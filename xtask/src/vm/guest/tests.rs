@@ -21,7 +21,10 @@ fn two_that_are_relayed_into_one_file_lose_nothing() {
             expected += &line;
             let begin = Instant::now();
             while fs::read_to_string(&path).expect("text").len() < expected.len() {
-                assert!(begin.elapsed() < Duration::from_secs(10), "{line} was overwritten, or never written");
+                assert!(
+                    begin.elapsed() < Duration::from_secs(10),
+                    "{line} was overwritten, or never written"
+                );
                 thread::sleep(Duration::from_millis(1));
             }
         }

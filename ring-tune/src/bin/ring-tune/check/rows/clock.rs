@@ -15,8 +15,8 @@ pub(super) const ROWS: &[Row] = &[
         what: "what the kernel reads the time from",
         source: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         profiles: Profile::ALL,
-        why: "each clock_gettime takes longer: through the page of kvm-clock a little, and with hpet, \
-              acpi_pm or xen a system call that reads a slow device",
+        why: "each clock_gettime takes longer: through the page of kvm-clock or xen a little, and with hpet or \
+              acpi_pm a system call that reads a slow device",
         price: "a kernel that left the TSC had seen it drift: look into its log first",
         now: "write tsc to the file, where available_clocksource beside it has it",
         boot: "",
@@ -50,7 +50,7 @@ fn clock_source(host: &Host) -> Result<Judged, Unread> {
         "tsc" => return Ok(Judged::ok(current, wanted)),
         "arch_sys_counter" => return Ok(Judged::ok(current.clone(), current)),
         // Read in user space as well, through a page that the hypervisor writes.
-        "kvm-clock" | "hyperv_clocksource_tsc_page" => Judged::warn(current, wanted),
+        "kvm-clock" | "xen" | "hyperv_clocksource_tsc_page" => Judged::warn(current, wanted),
         _ => Judged::fail(current, wanted),
     };
     let available = host.tree.text(&format!("{FOLDER}/available_clocksource")).unwrap_or_default();

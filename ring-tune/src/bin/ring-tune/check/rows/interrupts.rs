@@ -18,8 +18,9 @@ pub(super) const ROWS: &[Row] = &[
         what: "devices whose interrupts go to the CPUs",
         source: "/proc/irq/*/{smp,effective}_affinity_list, /proc/interrupts",
         profiles: Profile::ALL,
-        // MAX_SOFTIRQ_TIME, https://github.com/torvalds/linux/blob/master/kernel/softirq.c
-        why: "each interrupt takes the CPU, and the softirq behind it keeps it for up to 2 ms at a time",
+        // MAX_SOFTIRQ_TIME, https://github.com/torvalds/linux/blob/master/kernel/softirq.c: looked at between rounds,
+        // one of which may take netdev_budget_usecs.
+        why: "each interrupt takes the CPU, and the softirq behind it may keep it for some milliseconds",
         price: "the other CPUs serve the interrupts; a driver may place those of its queues anew on \
                 restart",
         now: "write the other CPUs to /proc/irq/N/smp_affinity_list",

@@ -36,7 +36,7 @@ pub(super) const ROWS: &[Row] = &[
         why: "a partition that has become invalid isolates nothing, and nobody is told: its CPUs are \
               shared with every other task",
         price: "none",
-        now: "mend what stands between the brackets, and write isolated to cpuset.cpus.partition again",
+        now: "mend what stands between the brackets, and write to cpuset.cpus.partition again what stands before invalid",
         boot: "",
         judge: partition::partition,
     },
@@ -99,7 +99,7 @@ fn isolated(host: &Host) -> Result<Judged, Unread> {
 
 impl Judged {
     /// The pinned CPUs and those that are there already as a parameter, as long as a CPU is left.
-    fn list_at_boot(self, host: &Host, parameter: &str, already: &CpuSet) -> Self {
+    pub(super) fn list_at_boot(self, host: &Host, parameter: &str, already: &CpuSet) -> Self {
         let list = host.cpus.union(already);
         if host.topology.online().is_subset(&list) {
             return self.note("no CPU would be left for everything else: name fewer with --cpus");

@@ -38,7 +38,9 @@ fn smi(host: &Host) -> Result<Judged, Unread> {
     }
     let cpuinfo = host.tree.text("proc/cpuinfo")?;
     if field(&cpuinfo, "vendor_id") != Some("GenuineIntel") {
-        return Ok(Judged::skip("no counter in this processor: run hwlatdetect"));
+        return Ok(Judged::skip(
+            "no MSR of this processor counts them: run hwlatdetect, or perf stat -a -e ls_smi_rx on AMD",
+        ));
     }
     let Some(path) = asked::smi(&host.tree) else {
         return Ok(Judged::skip("neither the module msr nor the hwlat tracer is there: modprobe msr"));

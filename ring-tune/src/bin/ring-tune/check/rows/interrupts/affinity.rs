@@ -62,6 +62,9 @@ pub(super) fn affinity(host: &Host) -> Result<Judged, Unread> {
     for irq in active.iter().filter(|irq| !irq.is_managed && !others.is_empty()) {
         judged = judged.change(affinity_of(&irq.number), others.to_string());
     }
+    if managed < active.len() && !others.is_empty() {
+        judged = judged.boot(format!("irqaffinity={others}"));
+    }
     Ok(judged.note(notes.join("; ")))
 }
 

@@ -10,8 +10,9 @@ use crate::check::rows::present;
 /// Where distributions keep its environment: Debian's and Fedora's kind.
 const CONFIGURATION: [&str; 2] = ["etc/default/irqbalance", "etc/sysconfig/irqbalance"];
 
-/// irqbalance(1): the CPUs of IRQBALANCE_BANNED_CPULIST, else those of the mask IRQBALANCE_BANNED_CPUS, are left alone;
-/// without either the isolated ones and those without a tick are.
+/// `setup_banned_cpus`, <https://github.com/Irqbalance/irqbalance/blob/master/cputree.c>: the CPUs of the mask
+/// IRQBALANCE_BANNED_CPUS, else those of IRQBALANCE_BANNED_CPULIST, are left alone; without either, as where they are
+/// empty, the isolated ones and those without a tick are.
 pub(super) fn irqbalance(host: &Host) -> Result<Judged, Unread> {
     let wanted = format!("not running, or {} banned", host.cpus);
     let commands = host.tree.find("proc/*/comm")?;
@@ -57,22 +58,39 @@ fn banned(host: &Host, process: &str) -> Result<(CpuSet, &'static str), Unread> 
 
 /// What the variables say; nothing where neither is set. What is no list, such as `-`, bans no CPU.
 fn listed<'a>(variables: impl Iterator<Item = &'a str>) -> Option<CpuSet> {
-    let mut mask = None;
+    let mut list = None;
     for variable in variables {
         let Some((name, value)) = variable.split_once('=') else { continue };
         let value = value.trim().trim_matches(['"', '\'']);
         match name.trim().trim_start_matches("export ") {
             _ if value.is_empty() => {}
-            "IRQBALANCE_BANNED_CPULIST" => return Some(value.parse().unwrap_or_default()),
-            "IRQBALANCE_BANNED_CPUS" => mask = Some(CpuSet::from_mask(value).unwrap_or_default()),
+            "IRQBALANCE_BANNED_CPULIST" => list = Some(value.parse().unwrap_or_default()),
+            "IRQBALANCE_BANNED_CPUS" => return Some(CpuSet::from_mask(value).unwrap_or_default()),
             _ => {}
         }
     }
-    mask
+    list
 }
 
 /// It does not look at partitions of cgroups.
 fn by_default(host: &Host) -> CpuSet {
     let [isolated, tickless] = ["isolated", "nohz_full"].map(|file| host.tree.cpus(&format!("{CPU}/{file}")));
     isolated.unwrap_or_default().union(&tickless.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_variables_the_mask_counts() {
+        let listed = |variables: &str| listed(variables.lines()).map(|cpus| cpus.to_string());
+        let (mask, list) = ("IRQBALANCE_BANNED_CPUS=\"c\"", "IRQBALANCE_BANNED_CPULIST=5-6");
+        for both in [format!("{mask}\n{list}"), format!("{list}\nexport {mask}")] {
+            assert_eq!(listed(&both).as_deref(), Some("2-3"), "{both}");
+        }
+        assert_eq!(listed(&format!("{list}\nIRQBALANCE_BANNED_CPUS=")).as_deref(), Some("5-6"));
+        assert_eq!(listed("IRQBALANCE_BANNED_CPULIST=-\n").as_deref(), Some(""));
+        assert_eq!(listed("IRQBALANCE_BANNED_CPULIST=\nIRQBALANCE_ONESHOT=1"), None);
+    }
 }

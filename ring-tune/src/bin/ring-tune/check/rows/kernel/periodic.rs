@@ -77,23 +77,40 @@ pub(super) const TIMER_MIGRATION: Row = Row {
     profiles: Profile::POLLING,
     why: "a thread that spins makes its CPU the busy one: timers of others run there, and interrupt it",
     price: "idle CPUs are woken by their own timers and save less power",
-    now: "write 0 to /proc/sys/kernel/timer_migration",
-    boot: "kernel.timer_migration = 0 in a file of /etc/sysctl.d",
+    now: "write 0 to /proc/sys/kernel/timer_migration, which holds for high-resolution timers alone from Linux 6.9 on",
+    boot: "kernel.timer_migration = 0 in a file of /etc/sysctl.d; nohz_full=LIST from Linux 6.9 on",
     judge: timer_migration,
 };
 
-/// kernel/sched/core.c, `get_nohz_timer_target`: timers go to a busy CPU of the same scheduling domain that does
-/// housekeeping. Isolated CPUs are in no domain, and tickless ones do no housekeeping: theirs go elsewhere instead.
+/// Up to Linux 6.8 an idle CPU gives its timers to a busy one of its scheduling domain that does housekeeping
+/// (`get_nohz_timer_target` in kernel/sched/core.c): isolated CPUs are in no domain, and tickless ones do none. From 6.9
+/// on only high-resolution timers go that way; the others are pulled by any CPU that ticks (kernel/time/timer_migration.c),
+/// from 6.19 on not by isolated ones (<https://git.kernel.org/linus/7dec062cfcf27808dbb70a0b231d1a698792743d>).
 fn timer_migration(host: &Host) -> Result<Judged, Unread> {
     const MIGRATION: &str = "proc/sys/kernel/timer_migration";
-    let wanted = "0, or isolated CPUs";
     let value = host.tree.number(MIGRATION)?;
-    Ok(if value == 0 {
-        Judged::ok("0", wanted)
-    } else if is_left_alone(host)? {
-        Judged::ok(format!("{value}, but not to isolated CPUs"), wanted)
-    } else {
-        Judged::warn(value.to_string(), wanted).change(MIGRATION, "0")
+    let are_pulled = is_at_least(&host.tree, (6, 9))?;
+    let is_isolation_enough = !are_pulled || is_at_least(&host.tree, (6, 19))?;
+    let wanted = match (are_pulled, is_isolation_enough) {
+        (false, _) => "0, or isolated CPUs",
+        (true, true) => "isolated CPUs, or ones without a tick",
+        (true, false) => "CPUs without a tick",
+    };
+    let is_spared = host.cpus.is_subset(&tickless(host)?) || (is_isolation_enough && is_left_alone(host)?);
+    if value == 0 && (is_spared || !are_pulled) {
+        return Ok(Judged::ok("0", wanted));
+    }
+    if is_spared {
+        return Ok(Judged::ok(format!("{value}, but not to these CPUs"), wanted));
+    }
+    let mut judged = Judged::warn(value.to_string(), wanted);
+    if value != 0 {
+        judged = judged.change(MIGRATION, "0");
+    }
+    Ok(match are_pulled {
+        true => judged
+            .note("This kernel obeys 0 for high-resolution timers alone; CPUs that tick run the others of idle ones."),
+        false => judged,
     })
 }
 

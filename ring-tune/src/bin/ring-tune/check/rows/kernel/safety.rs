@@ -51,7 +51,8 @@ pub(super) const AUDIT: Row = Row {
     why: "once auditd or a rule has turned it on, each system call of a process that began since is looked \
           at on its way in and out, and takes longer, most of all where it is recorded",
     price: "without it there is no trail of who did what",
-    now: "auditctl -e 0, for processes that begin later; auditctl -a never,task keeps them out of it",
+    now: "auditctl -e 0, after which system calls still take the longer way in; auditctl -a never,task spares them \
+          that in processes that begin later",
     boot: "audit=0",
     judge: audit,
 };

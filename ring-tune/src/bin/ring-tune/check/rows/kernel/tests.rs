@@ -42,10 +42,31 @@ fn statistics_leave_isolated_cpus_alone_since_6_5() {
 }
 
 #[test]
-fn timers_of_others_do_not_reach_isolated_cpus() {
-    let files = |rest: &str| format!("=== proc/sys/kernel/timer_migration\n1\n{rest}");
-    assert_eq!(verdict(&TIMER_MIGRATION, &files(ISOLATED)), Verdict::Ok);
-    assert_eq!(verdict(&TIMER_MIGRATION, &files(HALF_ISOLATED)), Verdict::Warn);
+fn timers_of_others_do_not_reach_cpus_that_the_kernel_spares() {
+    let judged = |version: &str, value: &str, rest: &str| {
+        let files = format!(
+            "=== proc/sys/kernel/osrelease\n{version}\n=== proc/sys/kernel/timer_migration\n{value}\n{rest}"
+        );
+        judged(&TIMER_MIGRATION, &files).unwrap()
+    };
+    for (version, isolation_is_enough, zero_is_enough) in
+        [("6.8.12", true, true), ("6.9.0-rc1", false, false), ("6.18.3", false, false), ("6.19", true, false)]
+    {
+        let verdict = |value: &str, rest: &str| judged(version, value, rest).verdict;
+        let ok_if = |is_ok: bool| if is_ok { Verdict::Ok } else { Verdict::Warn };
+        for value in ["0", "1"] {
+            assert_eq!(verdict(value, TICKLESS), Verdict::Ok, "{version}");
+            let is_ok = isolation_is_enough || (zero_is_enough && value == "0");
+            assert_eq!(verdict(value, ISOLATED), ok_if(is_ok), "{version} {value}");
+        }
+        for rest in ["", NONE_TICKLESS, HALF_ISOLATED] {
+            assert_eq!(verdict("1", rest), Verdict::Warn, "{version} {rest}");
+            assert_eq!(verdict("0", rest), ok_if(zero_is_enough), "{version} {rest}");
+        }
+        // What is 0 already cannot be mended by writing 0.
+        assert_eq!(judged(version, "1", "").changes.len(), 1, "{version}");
+        assert_eq!(judged(version, "0", "").changes.len(), 0, "{version}");
+    }
 }
 
 #[test]

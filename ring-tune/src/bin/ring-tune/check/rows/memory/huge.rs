@@ -56,7 +56,7 @@ pub(super) const SHMEM_THP: Row = Row {
           pages of a ring while it is in use, so that each side faults again",
     price: "what is large and shared misses the TLB more often; rings can use reserved huge pages",
     now: "write never to /sys/kernel/mm/transparent_hugepage/shmem_enabled; mount -o remount,huge=never /dev/shm",
-    boot: "transparent_hugepage_shmem=never (Linux 6.13 and later)",
+    boot: "transparent_hugepage_shmem=never (Linux 6.13 and later); huge=never among the options of /dev/shm in /etc/fstab",
     judge: shmem_thp,
 };
 
@@ -174,7 +174,7 @@ pub(super) const POOL: Row = Row {
     price: "reserved memory is lost to everything else",
     now: "write the number of pages to /sys/devices/system/node/nodeN/hugepages/hugepages-2048kB/nr_hugepages, soon \
           after boot, while there is memory in one piece",
-    boot: "hugepagesz=2M hugepages=N:PAGES for node N (Linux 5.15 and later)",
+    boot: "hugepagesz=2M hugepages=N:PAGES for node N (Linux 5.16 and later)",
     judge: pool,
 };
 

@@ -37,7 +37,7 @@ pub(super) const PAYLOAD: Row = Row {
           memory more often as it sends",
     price: "large reads of one card keep others waiting",
     now: "MRRS: setpci -s ADDRESS CAP_EXP+8.w=5000:7000 sets 4096 bytes",
-    boot: "MPS: the firmware's setup, or pci=pcie_bus_safe",
+    boot: "MPS: the firmware's setup, or pci=pcie_bus_safe, which takes what all devices below the root complex can",
     judge: payload,
 };
 
@@ -56,7 +56,7 @@ pub(super) const ASPM: Row = Row {
     judge: aspm,
 };
 
-/// Where the kernel keeps its policy; admin-guide/kernel-parameters, pcie_aspm.policy.
+/// Where the kernel keeps its policy, also a parameter at boot; <https://github.com/torvalds/linux/blob/master/drivers/pci/pcie/aspm.c>.
 const POLICY: &str = "sys/module/pcie_aspm/parameters/policy";
 
 /// A link that carries so much in the window does not idle.
