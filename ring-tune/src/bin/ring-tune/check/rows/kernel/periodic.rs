@@ -83,9 +83,10 @@ pub(super) const TIMER_MIGRATION: Row = Row {
 };
 
 /// Up to Linux 6.8 an idle CPU gives its timers to a busy one of its scheduling domain that does housekeeping
-/// (`get_nohz_timer_target` in kernel/sched/core.c): isolated CPUs are in no domain, and tickless ones do none. From 6.9
-/// on only high-resolution timers go that way; the others are pulled by any CPU that ticks (kernel/time/timer_migration.c),
-/// from 6.19 on not by isolated ones (<https://git.kernel.org/linus/7dec062cfcf27808dbb70a0b231d1a698792743d>).
+/// (`get_nohz_timer_target` in kernel/sched/core.c): isolated CPUs are in no domain, and tickless ones do none. From
+/// 6.9 on only high-resolution timers go that way; any CPU that ticks pulls the others
+/// (kernel/time/timer_migration.c), from 6.19 on no isolated one
+/// (<https://git.kernel.org/linus/7dec062cfcf27808dbb70a0b231d1a698792743d>).
 fn timer_migration(host: &Host) -> Result<Judged, Unread> {
     const MIGRATION: &str = "proc/sys/kernel/timer_migration";
     let value = host.tree.number(MIGRATION)?;

@@ -56,7 +56,8 @@ pub(super) const SHMEM_THP: Row = Row {
           pages of a ring while it is in use, so that each side faults again",
     price: "what is large and shared misses the TLB more often; rings can use reserved huge pages",
     now: "write never to /sys/kernel/mm/transparent_hugepage/shmem_enabled; mount -o remount,huge=never /dev/shm",
-    boot: "transparent_hugepage_shmem=never (Linux 6.13 and later); huge=never among the options of /dev/shm in /etc/fstab",
+    boot: "transparent_hugepage_shmem=never (Linux 6.13 and later); huge=never among the options of /dev/shm in \
+           /etc/fstab",
     judge: shmem_thp,
 };
 

@@ -56,7 +56,8 @@ pub(super) const ASPM: Row = Row {
     judge: aspm,
 };
 
-/// Where the kernel keeps its policy, also a parameter at boot; <https://github.com/torvalds/linux/blob/master/drivers/pci/pcie/aspm.c>.
+/// Where the kernel keeps its policy, also a parameter at boot:
+/// <https://github.com/torvalds/linux/blob/master/drivers/pci/pcie/aspm.c>.
 const POLICY: &str = "sys/module/pcie_aspm/parameters/policy";
 
 /// A link that carries so much in the window does not idle.
